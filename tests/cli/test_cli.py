@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from releases import QUESTION, mvp_pair, write_causalvqa, write_clip, write_snap
 import lmms_eval_tasks
 from lmms_eval_tasks.host.model import identity as environment
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
-from lmms_eval_tasks.sample.write_sample import sample_writers
 
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 
@@ -166,28 +164,6 @@ def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
     assert ["pt", "7", "1", "0"] in cells and ["ssv2", "1", "1", "0"] in cells
     missing = "2 of 8 clips are missing: full/pt/s_1.mp4, full/pt/s_2.mp4. A run needs LMMS_EVAL_TASKS_MISSING=skip"
     assert f"warning: {missing} until" in one_line(out)
-
-
-def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def build(out: Path, seed: int, progress: object, benchmarks: Sequence[str]) -> Path:
-        asked.append((out, seed))
-        sample_release(out / "causalvqa")
-        write_questions(out / "cast_bench", [row()])
-        return out
-
-    stood_in_for = {name: sample_writers()[name] for name in ("cast_bench", "causalvqa")}
-    monkeypatch.setattr("lmms_eval_tasks.sample.write_sample.sample_writers", lambda: stood_in_for)
-    monkeypatch.setattr("lmms_eval_tasks.sample.write_sample.build_sample", build)
-    folder = tmp_path / "sample"
-    assert call("sample", "--out", folder, "--seed", "7") == (0, f"Sample data, seed 7: {folder}\n", "")
-    assert not (tmp_path / "home").exists()
-    out = printed("sample", "--out", folder, "--prepare")
-    assert asked == [(folder, 7), (folder, 0)]
-    rows = [line.split() for line in out.splitlines()]
-    assert ["cast_bench", "test", "1", "1", "1", "known"] in rows and out.count("Prepared in") == 1
-    assert ["causalvqa", "debug", "2", "1", "1", "known"] in rows and len(rows) < 20
 
 
 @pytest.mark.slow

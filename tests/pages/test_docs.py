@@ -215,23 +215,3 @@ def test_links_to_files_lead_somewhere_and_a_benchmark_s_page_names_its_files() 
             assert len(named & tasks) >= 2 and "published.json" in named, page
             if "\n## Files\n" in text:
                 assert {path.name for path in page.parent.glob("*.py")} - {"__init__.py"} <= named, page
-
-
-CONSTRUCTIONS = {
-    "docs/building_causalvqa.md": ("choice of videos", "question writing"),
-    "docs/building_mvp.md": ("choice of sources",),
-    "docs/building_cast_bench.md": (),
-    "docs/building_countervqa.md": ("choice of 1,200 clips", "pivotal nodes"),
-    "lmms_eval_tasks/yocausal/README.md": ("choice of clips", "people prefer"),
-}
-"""Pages that say how a set is made, and the steps of the paper that are left out."""
-
-
-def test_a_construction_gives_a_reason_for_each_other_choice_than_the_paper_s_and_names_what_is_left_out() -> None:
-    for page, steps in CONSTRUCTIONS.items():
-        lines = PAGES[ROOT / page].splitlines()
-        start = lines.index("| The paper | here | why |") + 2
-        rows = [line.strip("| ").split(" | ") for line in lines[start : lines.index("", start)]]
-        assert len(rows) >= 5 and all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows), page
-        left_out = [paper for paper, here, _ in rows if here.startswith("**left out**")]
-        assert len(left_out) == len(steps) and all(map(str.__contains__, left_out, steps)), page

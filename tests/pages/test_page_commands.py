@@ -193,23 +193,6 @@ def test_the_hosts_logger_gets_the_scores_and_no_item(tmp_path: Path, tmp_path_f
     assert len(texts) > 10 and not [text for text in texts if text.encode() in everything]
 
 
-@pytest.mark.slow
-def test_samples_of_the_hosts_logger_have_questions_and_keys() -> None:
-    """Why they are refused: this is what becomes the table of a task whose items enter every score."""
-    from lmms_eval.loggers import WandbLogger
-
-    sample = {
-        "doc_id": 0, "target": "B", "arguments": [["Which falls?"]], "resps": [["B."]], "filtered_resps": ["B."],
-        "score": {"value": 100.0},
-    }  # fmt: skip
-    config = {"output_type": "generate_until", "metric_list": [{"metric": "score"}]}
-    logger = object.__new__(WandbLogger)
-    (row,) = logger._generate_dataset([sample], config).to_dict("records")
-    assert (row["data"], row["labels"], row["raw_predictions"]) == ("Which falls?", "B", "B.")
-    with pytest.raises(KeyError):
-        logger._generate_dataset([sample], config | {"metric_list": [{"metric": "another_score"}]})
-
-
 def test_scores_go_to_tensorboard() -> None:
     pytest.importorskip("tensorboard", reason="needs tensorboard, which the extra `dev` installs")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

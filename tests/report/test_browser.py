@@ -1,16 +1,22 @@
-"""The page as a reader meets it: in a browser, from disk."""
+"""The page as a reader meets it: in a browser, from disk; and the pictures of it in the documentation."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import cv2
 import numpy as np
 import pytest
 from browser import Page, browser
+from docs import pages
+from logged_runs import write_records
+from pictures import DOCS, NAMES, SIZE, draw_pictures
+from PIL import Image
 from sample_runs import write_sample_run
 from task_states import docs_of, task_state
 
@@ -23,8 +29,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("in_sample_home")]
 
 TASK = "causalvqa_debug_paired"
 RIGHT, LEFT, DOWN = "\ue014", "\ue012", "\ue015"
-KEYS = (("j", 1), (RIGHT, 2), ("k", 1), (LEFT, 0), (LEFT, 0), (DOWN, 1), ("k", 0))
-"""Keys in turn, and the place in the list to which each leads."""
 HUES = {"red": 0, "yellow": 50, "green": 118, "cyan": 185, "blue": 228, "pink": 312}
 """Degrees on the colour wheel of the sample world's objects."""
 HOSTILE = (
@@ -54,14 +58,6 @@ def records(sample_runs: tuple[Path, Path]) -> list[tuple[Record, ...]]:
     return [read_run(run).records[TASK] for run in sample_runs]
 
 
-def at_address(page: Page, written: Path, address: str) -> Page:
-    """The page at an address, in a new document as a link opens it."""
-    page.driver.get("about:blank")
-    page.driver.get(f"{written.as_uri()}{address}")
-    page.wait("return performance.getEntriesByName('items-shown').length > 0")
-    return page
-
-
 def test_the_page_shows_every_task_with_its_figures_and_their_numbers(page: Page) -> None:
     sections = page.each("main > section", "e.id")
     assert sections == ["mvp_mini", TASK, "cast_bench", "yocausal", "yocausal_vlm", "countervqa", "items"]
@@ -79,7 +75,6 @@ def test_the_page_shows_every_task_with_its_figures_and_their_numbers(page: Page
     assert all(width > 100 and height > 20 and label and parts and rows for width, height, label, parts, rows in drawn)
     titles = page.texts("#yocausal h3, #cast_bench h3")
     assert {"RSI against CCI", "Accuracy against grounding", "Which direction has the lower loss"} <= set(titles)
-    assert page.run("return getComputedStyle(document.querySelector('.figure details')).display") != "none"
     # A run has one hue in every figure and badge.
     page.choose("#task", TASK)
     hues = page.run(
@@ -114,12 +109,11 @@ def test_it_fits_a_narrow_window_and_paper(page: Page, written: Path) -> None:
     for width in (1400, 500):
         with page.sized(width):
             for address in ("#items", "#task=cast_bench"):
-                at_address(page, written, address)
-                top, bottom, seen = page.run(
-                    """let row = document.querySelector('.row').getBoundingClientRect();
-                       return [row.top, row.bottom, innerHeight]"""
+                page.open(written.as_uri() + address)
+                top, bottom = page.run(
+                    "let row = document.querySelector('.row').getBoundingClientRect(); return [row.top, row.bottom]"
                 )
-                assert top > 0 and bottom < seen, (address, top, bottom, seen)
+                assert top > 0 and bottom < page.run("return innerHeight"), (address, top, bottom)
 
 
 def test_a_figure_is_saved_as_it_is_seen_in_light_colours_and_copied_where_it_may_be(page: Page) -> None:
@@ -146,29 +140,27 @@ def test_a_figure_is_saved_as_it_is_seen_in_light_colours_and_copied_where_it_ma
 
 
 def test_filters_narrow_the_list(page: Page, records: list[tuple[Record, ...]]) -> None:
-    first, second = records
-    wrong = [record for record in first if record.outcome is Outcome.WRONG]
-    kind = wrong[0].stratum["type"]
+    def count(**outcomes: Any) -> str:
+        """Choose the outcomes of both runs; how many items are said to have them."""
+        for run, outcome in (("0", "first"), ("1", "second")):
+            page.choose(f"[data-outcome='{run}']", outcomes.get(outcome, "any"))
+        return page.counted
+
+    one, two = ({record.item_id: record.outcome for record in of_run} for of_run in records)
+    kinds = {record.item_id: record.stratum["type"] for record in records[0]}
+    wrong = [item for item in one if one[item] is Outcome.WRONG]
     page.choose("#task", TASK)
-    page.choose("[data-outcome='0']", "wrong")
-    assert page.counted == f"{len(wrong)} of {len(first)} items"
-    assert page.item == wrong[0].item_id
+    assert count(first="wrong") == f"{len(wrong)} of {len(one)} items" and page.item == wrong[0]
+    kind = kinds[wrong[0]]
     page.choose("[data-stratum=type]", kind)
-    narrowed = [record for record in wrong if record.stratum["type"] == kind]
-    assert page.texts(".row .id") == [record.item_id for record in narrowed]
-    page.choose("[data-outcome='0']", "any")
-    page.choose("[data-outcome='1']", "wrong")
-    again = [record for record in second if record.outcome is Outcome.WRONG and record.stratum["type"] == kind]
-    assert page.counted == f"{len(again)} of {len(first)} items"
+    assert page.texts(".row .id") == [item for item in wrong if kinds[item] == kind]
+    again = [item for item in two if two[item] is Outcome.WRONG and kinds[item] == kind]
+    assert count(second="wrong") == f"{len(again)} of {len(one)} items"
     # One run right and another wrong.
     page.choose("[data-stratum=type]", "any")
-    page.choose("[data-outcome='0']", "wrong")
-    page.choose("[data-outcome='1']", "correct")
-    one, two = ({record.item_id: record.outcome for record in of_run} for of_run in records)
     wanted = [item for item in one if (one[item], two[item]) == (Outcome.WRONG, Outcome.CORRECT)]
-    assert wanted and page.counted == f"{len(wanted)} of {len(one)} items" and page.item == wanted[0]
-    page.choose("[data-outcome='0']", "any")
-    page.choose("[data-outcome='1']", "any")
+    assert wanted and count(first="wrong", second="correct") == f"{len(wanted)} of {len(one)} items"
+    count()
     page.driver.find_element("id", "differ").click()
     assert page.counted == f"{sum(one[item] is not two[item] for item in one)} of {len(one)} items"
     # A run that is not looked at differs from nothing.
@@ -177,7 +169,7 @@ def test_filters_narrow_the_list(page: Page, records: list[tuple[Record, ...]]) 
 
 
 def test_an_address_survives_reload_and_sending(page: Page, written: Path) -> None:
-    at_address(page, written, "")
+    page.open(written.as_uri())
     assert page.run("return location.hash") == "", "a page that was just opened keeps its address"
     page.choose("#task", TASK)
     page.choose("#run", "2 hasty-2b")
@@ -191,19 +183,20 @@ def test_an_address_survives_reload_and_sending(page: Page, written: Path) -> No
     assert address == f"#task={TASK}&item={item}&runs=2,1&outcome=1:correct,2:wrong&find=ball"
     assert not counted.startswith("0 of") and run == "1"
     page.driver.refresh()
-    page.wait("return performance.getEntriesByName('items-shown').length > 0")
+    page.wait_shown()
     assert page.run(shown) == before
-    assert at_address(page, written, address).run(shown) == before
+    page.open(written.as_uri() + address)
+    assert page.run(shown) == before
     assert page.run("return document.getElementById('items').getBoundingClientRect().top < innerHeight / 2")
     # Where an address changes on a page that is open, the page follows.
     page.run(f"location.hash = '#task={TASK}&item=2_0&outcome=1:right'")
     page.wait("return document.querySelector('#detail h3').textContent === '2_0'")
     assert page.run("return document.querySelector('[data-outcome]').selectedOptions[0].textContent") == "correct"
     # An address of another page does no harm.
-    at_address(page, written, "#item=<b>none</b>&runs=1,99&outcome=7:wrong,1:odd&colour=blue&task=no")
+    page.open(written.as_uri() + "#item=<b>none</b>&runs=1,99&outcome=7:wrong,1:odd&colour=blue&task=no")
     assert page.texts("#unknown") == ["This page has no item <b>none</b>."]
     assert page.item and not page.counted.startswith("0 of")
-    at_address(page, written, "#item=2_0")
+    page.open(written.as_uri() + "#item=2_0")
     assert page.item == "2_0" and page.run("return document.getElementById('unknown').hidden")
     # The link of an item is copied.
     page.choose("#task", "cast_bench")
@@ -251,17 +244,13 @@ def test_keys_move_through_the_list(page: Page, records: list[tuple[Record, ...]
     ids = [record.item_id for record in records[0]]
     page.choose("#task", TASK)
     assert page.item == ids[0]
-    for keys, place in KEYS:
+    for keys, place in (("j", 1), (RIGHT, 2), ("k", 1), (LEFT, 0), (LEFT, 0), (DOWN, 1), ("k", 0)):
         page.press(keys)
         assert page.item == ids[place]
-    failed = [
-        place
-        for place, record in enumerate(records[0])
-        if place and record.outcome in (Outcome.WRONG, Outcome.UNPARSED)
-    ]
-    for key, place in zip("fn", failed, strict=False):
+    failed = [one.item_id for one in records[0][1:] if one.outcome in (Outcome.WRONG, Outcome.UNPARSED)]
+    for key, item in zip("fn", failed, strict=False):
         page.press(key)
-        assert page.item == ids[place] == page.texts(".row[aria-selected=true] .id")[0]
+        assert page.item == item == page.texts(".row[aria-selected=true] .id")[0]
     assert all(word in page.texts(".keys")[0] for word in ("next", "previous", "next failure"))
     # They do nothing where one writes.
     before, find = page.item, page.driver.find_element("id", "find")
@@ -278,7 +267,7 @@ def test_clips_play_and_a_missing_one_is_said(
     path, run = tmp_path / "report.html", read_run(sample_runs[0])
     for clips, scheme in ((Clips.embed, "blob"), (Clips.link, "file")):
         write_page([run], path, "cast_bench", clips)
-        at_address(page, path, "")
+        page.open(path.as_uri())
         page.run("document.getElementById('items').scrollIntoView()")  # Chromium starts no clip that is out of sight.
         # Not where it is: by the time that a busy machine asks, it may have begun anew.
         page.wait(f"{VIDEO} let p = v?.played; return p?.length && p.end(0) - p.start(0) > 0.3")
@@ -294,7 +283,7 @@ def test_clips_play_and_a_missing_one_is_said(
         write_page([run], path, "cast_bench")
     finally:
         away.rename(clip)
-    at_address(page, path, "")
+    page.open(path.as_uri())
     assert "The clip is missing: test/" in page.texts("#detail .stage")[0]
 
 
@@ -329,8 +318,7 @@ def test_boxes_sit_on_the_objects(page: Page) -> None:
             picture = np.array(pixels, dtype=np.uint8).reshape(height, width, 4)[..., :3]
             for number, box in shown:
                 colour = lanes[int(number) - 1].split(" ", 1)[1].split("_")[0]
-                scale = np.array([width / area[0], height / area[1]] * 2)
-                check_object(picture, np.array(box) * scale, HUES[colour])
+                check_object(picture, np.array(box) * np.array([width / area[0], height / area[1]] * 2), HUES[colour])
                 checked += 1
         page.press("j")
     assert checked >= 12
@@ -340,28 +328,19 @@ def check_object(picture: np.ndarray, box: np.ndarray, hue: float) -> None:
     """What has the object's colour in the box and near it lies in the box, about its middle, and fills much of it."""
     x1, y1, x2, y2 = (round(float(side)) for side in box)
     margin, blur = 5, 1  # A clip holds colours at half of its size.
-    left, top = max(x1 - margin, 0), max(y1 - margin, 0)
-    alike = is_hue(picture, hue)[top : y2 + margin, left : x2 + margin]
-    rows, columns = np.nonzero(alike)
-    rows, columns = rows + top, columns + left
-    inside = (abs(rows - (y1 + y2) / 2) <= (y2 - y1) / 2 + blur) & (
-        abs(columns - (x1 + x2) / 2) <= (x2 - x1) / 2 + blur
-    )
-    assert inside.sum() > 0.4 * (x2 - x1) * (y2 - y1), (box, hue)
-    assert inside.mean() > 0.9, (box, hue)
-    assert abs(columns.mean() - (x1 + x2) / 2) < 1.5 and abs(rows.mean() - (y1 + y2) / 2) < 1.5, (box, hue)
-
-
-def is_hue(picture: np.ndarray, hue: float) -> np.ndarray:
-    import cv2
-
     colours = cv2.cvtColor(picture, cv2.COLOR_RGB2HSV).astype(float)
     distance = np.abs((2 * colours[..., 0] - hue + 180) % 360 - 180)
-    return (distance < 24) & (colours[..., 1] > 90) & (colours[..., 2] > 60)
+    alike = (distance < 24) & (colours[..., 1] > 90) & (colours[..., 2] > 60)
+    left, top = max(x1 - margin, 0), max(y1 - margin, 0)
+    rows, columns = np.nonzero(alike[top : y2 + margin, left : x2 + margin])
+    down, across = rows + top - (y1 + y2) / 2, columns + left - (x1 + x2) / 2
+    inside = (abs(down) <= (y2 - y1) / 2 + blur) & (abs(across) <= (x2 - x1) / 2 + blur)
+    assert inside.sum() > 0.4 * (x2 - x1) * (y2 - y1) and inside.mean() > 0.9, (box, hue)
+    assert abs(across.mean()) < 1.5 and abs(down.mean()) < 1.5, (box, hue)
 
 
 def test_graphs_and_losses_are_drawn_and_events_play_the_clip(page: Page, written: Path) -> None:
-    at_address(page, written, "#task=countervqa&rule=path&outcome=1:correct,2:wrong")
+    page.open(written.as_uri() + "#task=countervqa&rule=path&outcome=1:correct,2:wrong")
     assert (len(page.each(".graph .event", "1")), len(page.each(".graph .on-path", "1"))) == (4, 2)
     claims = page.texts(".graph .claim")
     assert claims == ["✓ 1: leads to it: right", "✗ 2: does not lead to it: wrong, a path is missed"]
@@ -389,11 +368,31 @@ def test_graphs_and_losses_are_drawn_and_events_play_the_clip(page: Page, writte
 def test_what_a_model_says_is_text(page: Page, tmp_path: Path) -> None:
     run = write_sample_run(tmp_path / HOSTILE[9:17], [TASK, "cast_bench"], lambda task, doc: HOSTILE)
     write_page([read_run(run)], tmp_path / "report.html")
-    at_address(page, tmp_path / "report.html", "")
+    page.open((tmp_path / "report.html").as_uri())
     said = page.run("return JSON.stringify(document.querySelector('.answer pre').textContent)")
     # A lone surrogate, which no UTF-8 file can hold, is replaced where a saved response is read.
     assert json.loads(said) == HOSTILE.replace("\ud800", "?")
     assert page.run("return window.owned === undefined && document.images.length === 0")
+
+
+def large_run(folder: Path) -> Path:
+    """A run of as many items as MVP's mini split has, with a prompt of its length."""
+    right = np.random.default_rng(0).random(18_416) < 0.6
+    tasks = {"mvp_mini_intuitive_physics": range(0, 9_000), "mvp_mini_temporal_reasoning": range(9_000, 18_416)}
+    records = {
+        task: [
+            Record(
+                f"p{item // 2}_{item % 2}", f"p{item // 2}", {"subset": task[9:], "source": f"s{item % 7}"}, "A",
+                "A" if right[item] else "B", Outcome.CORRECT if right[item] else Outcome.WRONG,
+                detail=f"because of what is seen in the clip at moment {item}.",
+                fields={"official_answered": "A", "official_correct": bool(right[item])},
+            )
+            for item in items
+        ]
+        for task, items in tasks.items()
+    }  # fmt: skip
+    question = "What does the thing in the clip do next, and where does it go from there?" + " Options" * 12
+    return write_records(folder, records, question=question, groups={"mvp_mini": list(tasks)})
 
 
 def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -> None:
@@ -401,11 +400,12 @@ def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -
 
     The best of three counts, so that another process at work does not fail it.
     """
-    runs = [read_run(large_run(tmp_path / name, seed)) for seed, name in enumerate(("one", "two"))]
+    run = read_run(large_run(tmp_path / "one"))
+    runs = [run, replace(run, name="two")]
     write_page(runs, tmp_path / "report.html")
     opened, painted, filtered = [], [], []
     for _ in range(3):
-        at_address(page, tmp_path / "report.html", "")
+        page.open((tmp_path / "report.html").as_uri())
         assert page.counted == "18,416 of 18,416 items"
         opened.append(page.run("return performance.getEntriesByName('items-shown')[0].startTime"))
         painted.append(page.run("return performance.getEntriesByType('paint')[0]?.startTime ?? null"))
@@ -423,35 +423,13 @@ def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -
     assert len(page.each(".row", "1")) < 60
     page.run("document.getElementById('list').scrollTop = 1e9")
     page.wait("return [...document.querySelectorAll('.row .id')].at(-1).textContent === arguments[0]", "p9207_1")
-    page.press("f")
 
 
-def large_run(folder: Path, seed: int) -> Path:
-    """A run of as many items as MVP's mini split has, with a prompt and a sentence for each."""
-    draw = np.random.default_rng(seed)
-    folder.mkdir()
-    right = draw.random(18_416) < 0.6
-    tasks = {"mvp_mini_intuitive_physics": range(0, 9_000), "mvp_mini_temporal_reasoning": range(9_000, 18_416)}
-    results = {
-        "configs": {task: {} for task in tasks},
-        "group_subtasks": {"mvp_mini": list(tasks)},
-        "versions": dict.fromkeys([*tasks, "mvp_mini"], "1-A"),
-        "config": {"model": folder.name},
-    }
-    (folder / "20261121_results.json").write_text(json.dumps(results))
-    for task, items in tasks.items():
-        lines = []
-        for item in items:
-            outcome = Outcome.CORRECT if right[item] else Outcome.WRONG
-            record = Record(
-                f"p{item // 2}_{item % 2}", f"p{item // 2}", {"subset": task[9:], "source": f"s{item % 7}"}, "A",
-                "A" if right[item] else "B", outcome,
-                fields={"official_answered": "A", "official_correct": bool(right[item])},
-            )  # fmt: skip
-            said = f"({record.answered}) because of what is seen in the clip at moment {item}."
-            asked = f"Question {item // 2}: what does the thing in the clip do next, and where does it go from there?"
-            lines.append(
-                json.dumps({"record": record.to_json(), "filtered_resps": said, "input": asked + " Options" * 12})
-            )
-        (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines))
-    return folder
+def test_the_pictures_of_the_documentation_are_drawn_small_and_shown(written: Path, tmp_path: Path) -> None:
+    draw_pictures(written, tmp_path, tmp_path / "profile")
+    for name in NAMES:
+        with Image.open(tmp_path / name) as picture:
+            # More colours than an empty page has.
+            assert picture.size[0] == SIZE[0] and len(picture.getcolors(1 << 24)) > 50
+        assert max((folder / name).stat().st_size for folder in (DOCS, tmp_path)) < 300_000
+        assert any(f"{name})" in page.read_text(encoding="utf-8") for page in pages())

@@ -17,34 +17,33 @@ from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.drawing import FigureFile, figure_files, page_figures
-from lmms_eval_tasks.utils.reporting.figure import DotPlot
+from lmms_eval_tasks.utils.reporting.figure import DotPlot, Figure
+
+LETTERS = f"{TASK}.letters-expected-answered"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     root = tmp_path_factory.mktemp("runs")
-    return [write_run(root / "Ours-7B", strong(20)), write_run(root / "theirs", weak(20))]
+    return [read_run(write_run(root / name, of(20))) for name, of in (("Ours-7B", strong), ("theirs", weak))]
 
 
-@pytest.fixture
-def runs(folders: list[Path]) -> list[Run]:
-    return list(map(read_run, folders))
+def figures(runs: list[Run]) -> dict[str, Figure]:
+    return dict(figures_of(build_sections(runs, TASK)[1]))
 
 
 @pytest.mark.slow  # many files are drawn
-def test_every_figure_is_written_in_each_form_with_the_numbers_of_the_table(
-    folders: list[Path], runs: list[Run], tmp_path: Path
-) -> None:
+def test_every_figure_is_written_in_each_form_with_the_numbers_of_the_table(runs: list[Run], tmp_path: Path) -> None:
     out = tmp_path / "figures"
     out.mkdir()
     (out / "mine.txt").write_text("kept")
-    done = call("report", *folders, "--task", TASK, "--figures", out)
-    assert done.status == 0, done
-    files = {path.name for path in out.iterdir()}
+    words = ("report", *(run.path.parent for run in runs), "--figures")
+    done = call(*words, out, "--task", TASK)
+    files = {path.name: path.read_bytes() for path in out.iterdir()}
     stems = {name.rpartition(".")[0] for name in files} - {"mine"}
-    letters = f"{TASK}.letters-expected-answered"
-    assert {f"{TASK}.pair-accuracy", f"{letters}.replay-ours-7b", f"{letters}.replay-theirs"} <= stems
-    assert files == {f"{stem}.{ending}" for stem in stems for ending in ("pdf", "svg", "png", "csv")} | {"mine.txt"}
+    assert {f"{TASK}.pair-accuracy", f"{LETTERS}.replay-ours-7b", f"{LETTERS}.replay-theirs"} <= stems
+    forms = ("pdf", "svg", "png", "csv")
+    assert files.keys() == {f"{stem}.{ending}" for stem in stems for ending in forms} | {"mine.txt"}
     assert f"Figures: {len(stems)}, as PDF, SVG, PNG and CSV, in {out}" in done.out.replace("\n", "")
     (table,) = score_tables(runs, TASK)
     for heading, stem in (("pair accuracy", "pair-accuracy"), ("single accuracy", "single-accuracy")):
@@ -56,10 +55,9 @@ def test_every_figure_is_written_in_each_form_with_the_numbers_of_the_table(
             written = [float(found[f"{row[0]} / {number}"][name]) for name in ("value", "low", "high", "n")]
             assert written == [score.value, score.low, score.high, score.n]
     # The same names and files again, over those that are there.
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
     write_figures(runs, out, TASK)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-    refused = call("report", *folders, "--figures", out / "mine.txt")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == files
+    refused = call(*words, out / "mine.txt")
     assert (refused.status, refused.out) == (2, "") and "'--figures'" in refused.err
 
 
@@ -77,29 +75,24 @@ def of_set(runs: list[Run], data: DataSet) -> list[Run]:
 
 @pytest.mark.slow
 def test_a_figure_names_its_runs_and_says_what_its_scores_are_not_of(runs: list[Run]) -> None:
-    figures = figures_of(build_sections(of_set(runs, DataSet(kind=SetKind.SAMPLE, items=8)), TASK)[1])
-    by_stratum = figures[f"{TASK}.pair-accuracy-by-type"]
+    found = figures(of_set(runs, DataSet(kind=SetKind.SAMPLE, items=8)))
+    by_stratum = found[f"{TASK}.pair-accuracy-by-type"]
     assert by_stratum.run_names == {"1": "ours", "2": "theirs"}
     assert {row[1] for row in by_stratum.table().rows} == {"1 ours", "2 theirs"}
-    assert figures[f"{TASK}.pair-accuracy-by-type-and-run"].table().headings == ("", "1 ours", "2 theirs")
-    assert {figure.warning for figure in figures.values()} == {"SAMPLE DATA, not the benchmark"}
+    assert found[f"{TASK}.pair-accuracy-by-type-and-run"].table().headings == ("", "1 ours", "2 theirs")
+    assert {figure.warning for figure in found.values()} == {"SAMPLE DATA, not the benchmark"}
     assert "SAMPLE DATA, not the benchmark." in figure_files(by_stratum)[FigureFile.CSV].decode()
     drawn = str(page_figures([by_stratum])[0])
     assert all(f">{text}</text>" in drawn for text in ("ours", "theirs", "chance", by_stratum.warning))
     whole = of_set(runs, DataSet(kind=SetKind.OFFICIAL, items=8, of=8))
-    assert not any(figure.warning for figure in figures_of(build_sections(whole, TASK)[1]).values())
-    whole[1] = replace(whole[1], limited="--limit 3")
-    figures = figures_of(build_sections(whole, TASK)[1])
-    assert figures[f"{TASK}.pair-accuracy-by-type"].warning == "run 2: --limit 3"
-    letters = f"{TASK}.letters-expected-answered"
-    assert [figures[f"{letters}.{name}"].warning for name in ("ours", "theirs")] == ["", "--limit 3"]
-
-
-def test_every_figure_has_a_file_name_of_its_own_whatever_its_run_is_called(runs: list[Run]) -> None:
+    assert not any(figure.warning for figure in figures(whole).values())
+    found = figures([whole[0], replace(whole[1], limited="--limit 3")])
+    assert found[f"{TASK}.pair-accuracy-by-type"].warning == "run 2: --limit 3"
+    assert [found[f"{LETTERS}.{name}"].warning for name in ("ours", "theirs")] == ["", "--limit 3"]
+    # Every figure has a file name of its own, whatever its run is called.
     names = "a b", "a+b", "A_b", "../模型 7B", "\ud800", "x" * 300
-    figures = figures_of(build_sections([replace(runs[0], name=name) for name in names], TASK)[1])
-    panel = f"{TASK}.letters-expected-answered"
-    endings = [stem.removeprefix(panel) for stem in figures if stem.startswith(panel)]
+    found = figures([replace(runs[0], name=name) for name in names])
+    endings = [stem.removeprefix(LETTERS) for stem in found if stem.startswith(LETTERS)]
     assert endings[:-1] == [".a-b", ".a-b-2", ".a-b-3", ".模型-7b", ""]
-    assert max(map(len, figures)) == LONGEST_NAME
-    assert isinstance(figures[f"{TASK}.pair-accuracy"], DotPlot)
+    assert max(map(len, found)) == LONGEST_NAME
+    assert isinstance(found[f"{TASK}.pair-accuracy"], DotPlot)

@@ -1,17 +1,13 @@
-"""Where the events of a graph stand, and what of them a page holds."""
+"""Where the events of a graph stand."""
 
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.report.page_files import ClipShelf
-from lmms_eval_tasks.report.page_items import GAP, MOST_LANES, WIDTH, place_events, task_block
-from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.report.page_items import GAP, MOST_LANES, WIDTH, place_events
 from lmms_eval_tasks.utils.reporting.item_views import EventGraph
-from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 
 
 def graph_of(number: int, *links: tuple[int, int]) -> EventGraph:
@@ -54,29 +50,3 @@ def test_a_graph_has_its_order_its_paths_and_checked_names() -> None:
     for wrong in ({"links": (("a", "b"),)}, {"asked": ("b", "a")}, {"made_up": ("b",)}):
         with pytest.raises(ValueError, match="Expected names of events, but got b"):
             EventGraph({"a": ("one", 1.0)}, **wrong)  # type: ignore[arg-type]
-
-
-@pytest.mark.slow  # the sample is filmed first
-@pytest.mark.usefixtures("in_sample_home")
-def test_the_block_of_a_task_has_graphs_claims_and_curves(sample_runs: tuple[Path, Path]) -> None:
-    runs = list(enumerate(map(read_run, sample_runs)))
-    block = task_block("countervqa", runs, ClipShelf())
-    clips = {item.clips[0][0] for item in block["items"]}
-    assert len(clips) <= len(block["graphs"]) < len(block["items"])
-    for item in block["items"]:
-        place, asked, path = item.graph
-        events, links = block["graphs"][place]
-        assert [event[1] for event in events if event[2]] == sorted(event[1] for event in events if event[2])
-        rule = item.item_id.partition("_")[2]
-        assert bool(path) is (rule in ("path", "adjacent_linked"))
-        assert all(link in links for link in path)
-        assert all(event[2] for event in events) is not (rule == "absent")
-        for answer in item.answers:
-            # A "no" claims that the one leads to the other, which it does where there is a path.
-            assert answer.claim is (answer.answered == "no")
-            assert OUTCOMES[answer.outcome] == ("correct" if answer.claim is bool(path) else "wrong")
-        assert len(asked) == 2
-    [x, y, curves] = task_block("yocausal", runs, ClipShelf())["items"][0].answers[0].curves
-    assert (x, y) == ("timestep, from clean to noise", "loss")
-    shapes = [(name, len(points), points[0][0]) for name, points in curves]
-    assert shapes == [("forward", 10, 90.0), ("reversed", 10, 90.0)]

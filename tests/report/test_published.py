@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
+from commands import call
 from docs import ROOT
 from expected import Expected
 from logged_runs import write_records
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.published_comparison import REASONS
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record
@@ -28,14 +26,8 @@ CARD = {
 
 
 def record(group: str, version: int, right: bool) -> Record:
-    outcome = Outcome.CORRECT if right else Outcome.WRONG
-    fields, detail = {"official_correct": right}, "" if right else CUT_OFF
-    return Record(f"{group}_{version}", group, {}, "A", "A", outcome, detail=detail, fields=fields)
-
-
-def compare(*words: str) -> str:
-    result = CliRunner().invoke(app, ["compare", *words])
-    return f"$ compare {' '.join(words)}\n{result.output}"
+    outcome, detail = (Outcome.CORRECT, "") if right else (Outcome.WRONG, CUT_OFF)
+    return Record(f"{group}_{version}", group, {}, "A", "A", outcome, None, detail, {"official_correct": right})
 
 
 @pytest.mark.usefixtures("hundred_columns")
@@ -45,10 +37,12 @@ def test_a_published_figure_stands_beside_a_run_with_the_reasons(
     monkeypatch.chdir(tmp_path)
     records = [record(f"g{pair:02}", version, version == 0 or pair < 12) for pair in range(20) for version in (0, 1)]
     for name, kind in (("mine", SetKind.OFFICIAL), ("drawn", SetKind.SAMPLE)):
-        folder = write_records(tmp_path / name / "model", {TASK: records}, kind=kind)
-        (folder / "20261121_run_card.json").write_text(json.dumps(CARD), encoding="utf-8")
-    texts = [compare("mine", "--published", "qwen2.5-vl"), compare("drawn", "--published", "GPT")]
-    expected("\n".join([*texts, compare("mine", "--published", "nobody")]))
+        write_records(Path(name, "model"), {TASK: records}, kind=kind, card=CARD)
+    texts = []
+    for words in ("mine --published qwen2.5-vl", "drawn --published GPT", "mine --published nobody"):
+        done = call("compare", *words.split())
+        texts.append(f"$ compare {words}\n{done.out}{done.err}")
+    expected("\n".join(texts))
 
 
 def test_the_page_lists_the_same_reasons() -> None:

@@ -1,4 +1,4 @@
-"""Tables of scores, of references and of strata, and the warnings above them."""
+"""Tables of scores, references, views and strata, the warnings above them, and what of runs is shown as one."""
 
 from __future__ import annotations
 
@@ -8,51 +8,69 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import call
+from commands import call, printed
 from expected import Expected
-from logged_runs import write_records
+from logged_runs import weak, write_records, write_run
 from made_runs import C, P, S, W, make_groups, make_run, show
+from refusals import refusal
 
 from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark, registry
-from lmms_eval_tasks.report.score_tables import columns_of, reference_tables, run_warnings, score_tables, stratum_tables
+from lmms_eval_tasks.report.score_tables import (
+    columns_of,
+    reference_tables,
+    run_warnings,
+    score_tables,
+    stratum_tables,
+    view_tables,
+)
+from lmms_eval_tasks.report.sections import Section, build_section
 from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
-from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
+from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.reporting.references import published_parts
+from lmms_eval_tasks.utils.reporting.references import published_of_view, published_parts
+from lmms_eval_tasks.utils.scoring.compare import compare_records
+from lmms_eval_tasks.utils.scoring.orders import ROTATED
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
 RIGHT, WRONG, LOST, GONE = (C, C), (C, W), (P, C), (S, C)
-PHYSICS = "mvp_mini_intuitive_physics"
+PHYSICS, TEMPORAL = "mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning"
 SUBSET_TASKS = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
-
-
-def row_of(table: FittingTable, name: str = "replay") -> list[float]:
-    """The numbers of a row, rounded as they are shown."""
-    (row,) = [row for row in table.rows if row[0] == name]
-    return [round(cell.value or 0, 1) if isinstance(cell, Number) else float(cell) for cell in row[1:]]
+PAIRS = make_groups([RIGHT] * 20 + [WRONG] * 20)
+KINDS = ("cast_bench", "cast_bench_open")
+GRADED = {"scores": dict.fromkeys(DIMENSIONS, 5.0)}
+FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
+GROUNDING = {
+    **dict.fromkeys(("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only", "im_tiou", "im_viou"), 0.5),
+    "supported": True, "supported_strict": True, "false_positives": 0, "pairs": [],
+}  # fmt: skip
 
 
 def test_scores_of_a_group_are_the_mean_of_its_tasks(expected: Expected) -> None:
     one, two = make_groups([RIGHT] * 3 + [WRONG]), make_groups([WRONG, LOST, GONE])
-    run = make_run({"one": one, "two": two}, {"both": ("one", "two")}, SetKind.SAMPLE)
-    tables = score_tables([run])
+    run = make_run({"one": one, "two": two}, {"both": ("two", "one")}, SetKind.SAMPLE)
+    (table,) = score_tables([run])
     # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
-    assert row_of(tables[0]) == [37.5, 73.8, 37.5, 8.3, 8.3, 6]
-    expected(show(tables))
+    numbers = [round(cell.value or 0, 1) if isinstance(cell, Number) else cell for cell in table.rows[0][1:]]
+    assert numbers == [37.5, 73.8, 37.5, 8.3, 8.3, 6]
+    expected(show([table]))
+    parts = {"one": {"one": tuple(one)}, "two": {"two": tuple(two)}, "both": {"one": tuple(one), "two": tuple(two)}}
+    assert comparable_parts(run) == parts
+    # The order of the tasks is the host's, so that a mean over them is its number to the last digit.
+    assert list(comparable_parts(run)["both"]) == ["two", "one"]
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_tables_fit_a_terminal_and_names_are_whole_where_they_can_be(width: int, expected: Expected) -> None:
     records = make_groups([RIGHT, WRONG] * 20, type="planning", difficulty="hard")
-    run = make_run(
-        dict.fromkeys(SUBSET_TASKS, records), {"mvp_mini": SUBSET_TASKS}, name="a-model-with-quite-a-long-name-7b"
-    )
+    name = "a-model-with-quite-a-long-name-7b"
+    run = make_run(dict.fromkeys(SUBSET_TASKS, records), {"mvp_mini": SUBSET_TASKS}, name=name)
     tables = [*score_tables([run]), *reference_tables([run], "mvp_mini"), *stratum_tables(run, ["type"], PHYSICS)]
     text = show(tables, width)
     assert max(map(len, text.splitlines())) <= width
@@ -62,17 +80,12 @@ def test_tables_fit_a_terminal_and_names_are_whole_where_they_can_be(width: int,
 @pytest.mark.parametrize("kind", SetKind)
 def test_only_the_whole_official_release_stands_beside_anything_published(kind: SetKind) -> None:
     run = make_run({PHYSICS: make_groups([RIGHT, WRONG] * 20)}, sets={PHYSICS: DataSet(kind=kind, items=48, of=18_416)})
-    limited = replace(run, name="part", limited="--limit 40")
-    tables = reference_tables([run, limited])
-    marked = {
-        name: sum(isinstance(cell, Number) and cell.mark is not None for row in tables[0].rows for cell in row
-                  if row[1] == name)
-        for name in ("replay", "part")
-    }  # fmt: skip
+    (table,) = reference_tables([run, replace(run, name="part", limited="--limit 40")])
+    marked = [row[1] for row in table.rows for cell in row if isinstance(cell, Number) and cell.mark is not None]
     # Chance stands beside both scores of any run; people and models beside those of the official release.
     is_official = kind is SetKind.OFFICIAL
-    assert marked == {"replay": 4 if is_official else 2, "part": 2}
-    assert ("best published" in tables[0].headings) is is_official
+    assert (marked.count("replay"), marked.count("part")) == (4 if is_official else 2, 2)
+    assert ("best published" in table.headings) is is_official
 
 
 def test_warnings(expected: Expected) -> None:
@@ -84,10 +97,7 @@ def test_warnings(expected: Expected) -> None:
         return replace(official, name=name, sets={**official.sets, **sets})
 
     mute = make_run({PHYSICS: make_groups([(P, P)] * 2)})
-    keyless = [
-        replace(record, expected=None, unscored_reason=UnscoredReason.NO_KEY)
-        for record in make_groups([(S, S)] * 3)
-    ]  # fmt: skip
+    keyless = [replace(one, expected=None, unscored_reason=UnscoredReason.NO_KEY) for one in make_groups([(S, S)] * 3)]
     first, second, third, fourth, *others = make_groups([RIGHT, LOST, RIGHT, RIGHT])
     silent: dict[str, Any] = {"outcome": Outcome.UNSCORED, "answered": None}
     records = [
@@ -113,11 +123,15 @@ def test_warnings(expected: Expected) -> None:
     assert not any(isinstance(cell, Number) and cell.mark for row in reference_tables([mute])[0].rows for cell in row)
 
 
-def test_each_kind_of_task_has_its_columns(expected: Expected) -> None:
-    headings = {
-        ", ".join(column.heading for column in columns_of(task)): task for task in (*reversed(registry().tasks), "one")
-    }
+def test_each_kind_of_task_has_its_columns(expected: Expected, tmp_path: Path) -> None:
+    tasks = (*reversed(registry().tasks), "one")
+    headings = {", ".join(column.heading for column in columns_of(task)): task for task in tasks}
     expected("\n".join(f"{task}: {columns}" for columns, task in headings.items()))
+    # Scores that are no percentages are named.
+    shown = " ".join(printed("report", write_run(tmp_path / "run", weak(4), KINDS[1:], **GRADED)).split())
+    assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in shown
+    section = build_section("yocausal", [(1, make_run({"yocausal": ()}), ["yocausal"])])
+    assert section.units == "; CCI: in points; pairs: plain numbers"
 
 
 def test_questions_with_evidence_and_graded_answers(expected: Expected) -> None:
@@ -140,29 +154,20 @@ def test_questions_with_evidence_and_graded_answers(expected: Expected) -> None:
     # Six of seven right; three of seven with evidence; one of the seven asked unparsed, one of eight unscored.
     shown = [cell.split()[0] for cell in tables[0].texts()[0][1:] if cell != "script"]
     assert shown == ["85.7", "42.9", "42.9", "42.9", "14.3", "12.5", "8"]
-    text = show([*tables, *stratum_tables(run, ["category"])])
-    assert max(map(len, text.splitlines())) <= 100
-    expected(text)
+    expected(show([*tables, *stratum_tables(run, ["category"])]))
 
 
-def test_tasks_and_groups_are_shown_alone_where_they_are_asked_for() -> None:
+def test_tasks_and_groups_are_shown_alone_where_they_are_asked_for(expected: Expected) -> None:
     pairs = make_groups([RIGHT, WRONG])
     run = make_run(dict.fromkeys(SUBSET_TASKS[:2], pairs), {"both": SUBSET_TASKS[:2]})
     alone = replace(run, name="alone", records={SUBSET_TASKS[0]: run.records[SUBSET_TASKS[0]]}, groups={})
     assert [table.title.split()[0] for table in score_tables([run])] == ["both"]
     (table,) = score_tables([run, alone], SUBSET_TASKS[0])
     assert table.title.startswith(SUBSET_TASKS[0]) and [row[0] for row in table.rows] == ["replay", "alone"]
-    # A group of several benchmarks is shown task by task.
-    tasks = ("causalvqa_paired", PHYSICS)
-    mixed = make_run(dict.fromkeys(tasks, pairs), {"both": tasks})
-    assert [table.title.split()[0] for table in score_tables([mixed])] == [*tasks]
     assert reference_tables([make_run({"somebodys": pairs})]) == []
-    with pytest.raises(InputError, match=r"any of both, but got yocausal\.$"):
-        score_tables([run], "yocausal")
     strata = make_run({"one": make_groups([RIGHT], type="planning", difficulty="easy")})
-    with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
-        stratum_tables(strata, ["colour"])
     assert [row[0] for row in stratum_tables(strata, ["type", "difficulty"])[0].rows] == ["planning easy", "all"]
+    expected(f"{refusal(score_tables, [run], 'yocausal')}\n{refusal(stratum_tables, strata, ['colour'])}")
 
 
 @pytest.mark.parametrize("command", ["report", "board"])
@@ -178,10 +183,7 @@ def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Pat
 
 def test_parts_that_some_records_lack_are_shown() -> None:
     strata = ({"concept": "Gravity-Continuity"}, {"concept": "GravitySupport"}, {})
-    found = [
-        replace(record, stratum=stratum)
-        for record, stratum in zip(make_groups([(C,)] * 3), strata, strict=True)
-    ]  # fmt: skip
+    found = [replace(one, stratum=stratum) for one, stratum in zip(make_groups([(C,)] * 3), strata, strict=True)]
     (table,) = stratum_tables(make_run({PHYSICS: found}), ["concept"])
     assert [row[0] for row in table.rows] == ["Gravity-Continuity", "GravitySupport", "other", "all"]
     published = published_parts(find_benchmark("mvp").folder, [str(row[0]) for row in table.rows])
@@ -189,3 +191,84 @@ def test_parts_that_some_records_lack_are_shown() -> None:
         ("Gravity-Continuity, LongVU (Qwen2-7B)", 39.1),
         ("Gravity-Support, Tarsier-34B", 35.2),
     ]
+
+
+@pytest.mark.slow
+def test_a_group_over_two_kinds_views_or_benchmarks_is_shown_task_by_task(tmp_path: Path) -> None:
+    names = (*KINDS, TEMPORAL, f"{TEMPORAL}_blind")
+    run = make_run(dict.fromkeys(names, ()))
+    for group in (names[:2], names[2:], names[1:3]):
+        assert groups_of(replace(run, groups={"both": group})) == {}
+    assert groups_of(replace(run, groups={"both": (TEMPORAL, TEMPORAL)})) == {"both": (TEMPORAL, TEMPORAL)}
+    written = write_run(tmp_path / "run", weak(4), KINDS, groups={"both": KINDS}, grounding=None, format=FORM, **GRADED)
+    shown = printed("report", written, "--html", tmp_path / "page.html")
+    assert [line.split()[0] for line in shown.splitlines() if "(version" in line] == list(KINDS)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert [f'<section id="{name}"' in page for name in (*KINDS, "both")] == [1, 1, 0]
+
+
+def test_a_view_stands_beside_nothing_of_the_whole_items() -> None:
+    published_scores = 0
+    for name in (*registry().tasks, *registry().groups):
+        task = registry().find_members(name)[0]
+        whole = references_of(name, name, 80)
+        for view in (view for view in task.kind.views if registry().find_members(name_view(name, view))):
+            seen = references_of(name_view(name, view), name_view(name, view), 80)
+            assert [one.metric for one in seen] == [one.metric for one in whole]
+            of_view = published_of_view(task.benchmark.folder, name, view)
+            assert all(task.kind.metric(model.score).name == model.score for model in of_view)
+            published_scores += len(of_view)
+            for one, other in zip(seen, whole, strict=True):
+                assert one.people == ()
+                assert set(one.published) <= {model for model in of_view if not model.people}
+                assert {model.score for model in of_view if model in one.published} <= {one.metric.name}
+                assert one.chance == (None if view in (MASKED, ROTATED) else other.chance)
+    assert published_scores > 50
+
+
+def test_a_view_is_compared_with_the_whole_in_pairs_and_with_what_is_published_of_it(expected: Expected) -> None:
+    blind_task = f"{TEMPORAL}_blind"
+    # 12 first members and 6 second ones are right.
+    blind = make_run({blind_task: make_groups([RIGHT] * 6 + [WRONG] * 6 + [(W, W)] * 28)})
+    whole = make_run({TEMPORAL: make_groups([RIGHT] * 30 + [WRONG] * 10)})
+    (table,) = tables = view_tables([whole, blind])
+    metrics = [one.metric for one in references_of(TEMPORAL, TEMPORAL, 80)]
+    compared = compare_records({"": whole.records[TEMPORAL]}, {"": blind.records[blind_task]}, metrics).differences
+    for row, difference, scores in zip(table.texts(), compared, [(75.0, 15.0), (87.5, 22.5)], strict=False):
+        low, high = difference.interval
+        assert (difference.first, difference.second) == pytest.approx(scores)
+        assert row[5] == f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]"
+    # Published scores of the view stand below.
+    expected(show(tables))
+    # A view of another model, or without the whole task, is in no table.
+    other = make_run({blind_task: blind.records[blind_task]}, name="other")
+    assert view_tables([whole, other]) == view_tables([blind]) == view_tables([whole]) == []
+    assert view_tables([whole, blind], only="mvp_mini") == []
+    assert all(len(view_tables([whole, blind], only=name)) == 1 for name in (TEMPORAL, blind_task))
+    # Neither the table of references nor the page's figures have the best model or people beside a view.
+    best, people = references_of(TEMPORAL, TEMPORAL, 80)[0].best, references_of(TEMPORAL, TEMPORAL, 80)[0].people
+    assert best and people
+    (of_whole,), (of_blind,) = (reference_tables([make_run({name: PAIRS})]) for name in (TEMPORAL, blind_task))
+    assert f"{people[0].percent:.1f} " in str(of_whole.texts()) and best.model in str(of_whole.texts())
+    assert best.model not in str(of_blind.texts())
+
+
+def test_figures_of_a_view_show_what_is_published_of_that_view_alone() -> None:
+    def section_of(task: str, view: str = "", **fields: Any) -> Section:
+        """The section of a page on one run of a view of a task."""
+        name = name_view(task, view)
+        records = [replace(record, view=view).with_fields(**fields) for record in PAIRS]
+        return build_section(name, [(1, make_run({name: records}), [name])])
+
+    figure = section_of(TEMPORAL, "blind").panels[0]
+    shown = {row[:2] for (one,) in [figure.all_figures] for row in one.table().texts()}
+    published = {model.model for model in published_of_view(find_benchmark("mvp").folder, TEMPORAL, "blind")}
+    assert published and {(model, "published") for model in published} <= shown
+    best = references_of(TEMPORAL, TEMPORAL, 80)[0].best
+    assert best and not {label for label, _ in shown} & {best.model} and "people" not in {kind for _, kind in shown}
+    assert figure.note.endswith("A view was shown (blind), so no published score of whole items is shown.")
+    # Neither have the panels of a benchmark's own.
+    for view, beside in (("", True), ("blind", False)):
+        panels = section_of("cast_bench", view, grounding=GROUNDING, format=FORM).panels
+        (panel,) = (panel for panel in panels if panel.title == "Accuracy against grounding")
+        assert ("published" in {row[1] for row in panel.all_figures[0].table().texts()}) is beside
