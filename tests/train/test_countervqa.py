@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import Done, call
+from expected import Expected
 from fake_swift import FakeSwift
 from judge_server import Fail, JudgeServer, Say
 from releases import write_clip
 from task_states import task_state
-from typer.testing import CliRunner, Result
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa.questions import Phrasing
 from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.runs.run_card import read_trained_on
+from lmms_eval_tasks.runs.run_card import TrainedOn, read_trained_on
 from lmms_eval_tasks.train.countervqa import commands as reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.countervqa.training_set import answer_items, read_reasoning, read_set, reward_items
@@ -50,346 +50,289 @@ ABSENT: dict[str, Any] = {
     **QUESTION, "id": "q2", "level": 3, "verdict": "yes", "action": None, "absent_action": "sneezes", "rule": "absent",
     "question": "Had C not sneezed, would C still have taken out the milk?", "explanation": "Yes, nobody sneezes.",
 }  # fmt: skip
-
-
-def write_set(folder: Path, frames: int = 8, questions: tuple[dict[str, Any], ...] = (QUESTION, ABSENT)) -> Path:
-    write_clip(folder / "clips" / "one.mp4", frames)
-    (folder / "graphs.jsonl").write_text(json.dumps(GRAPH) + "\n")
-    (folder / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
-    return folder
-
-
 REASONED: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "question": QUESTION["question"],
     "reasoning": "The fridge is opened, then the milk comes out of it.", "answer": "No. It would have stayed inside.",
 }  # fmt: skip
 
 
-@pytest.fixture
-def swift(tmp_path: Path) -> FakeSwift:
-    return FakeSwift(tmp_path / "env")
+def write_set(
+    folder: Path, frames: int = 8, questions: tuple[dict[str, Any], ...] = (QUESTION, ABSENT), graph: Any = GRAPH
+) -> Path:
+    write_clip(folder / "clips" / "one.mp4", frames)
+    (folder / "graphs.jsonl").write_text(as_lines([graph]), encoding="utf-8")
+    (folder / "questions.jsonl").write_text(as_lines(questions), encoding="utf-8")
+    return folder
+
+
+class Training:
+    """Commands that train on a set, in an environment whose `swift` notes how it is called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.swift = FakeSwift(folder / "env")
+        self.source, self.out, self.weights = write_set(folder / "set"), folder / "out", folder / "weights"
+
+    def call(self, stage: str, *words: object) -> Done:
+        folders = ("--source", self.source, "--out", self.out, "--env", self.swift.folder)
+        return call("train", "countervqa", stage, *folders, *words)
+
+    def run(self, stage: str, *words: object) -> str:
+        """What a command that must succeed printed."""
+        done = self.call(stage, *words)
+        assert done.status == 0, done
+        return done.out
+
+    def refusal(self, stage: str, *words: object) -> str:
+        """The message of one that must refuse before anything is trained and before its folder is made."""
+        calls = len(self.swift.calls)
+        done = self.call(stage, *words)
+        assert done.status == 1 and len(self.swift.calls) == calls and not self.out.exists(), done
+        return done.err.strip()
+
+    def export(self) -> Done:
+        return call("train", "countervqa", "export", self.out, "--out", self.weights, "--env", self.swift.folder)
+
+    def rows(self, stage: str = "sft") -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.out / f"{stage}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    def options(self, stage: str = "sft") -> dict[str, Any]:
+        options: dict[str, Any] = yaml.safe_load((self.out / f"{stage}.yaml").read_text(encoding="utf-8"))
+        return options
+
+    def trained_on(self, folder: Path | None = None) -> TrainedOn:
+        trained = read_trained_on(folder or self.out)
+        assert trained is not None
+        return trained
+
+    def reasoning(self, **changes: object) -> Path:
+        """A file of a teacher's reasoning."""
+        file = self.source.parent / "cot.jsonl"
+        file.write_text(json.dumps({**REASONED, **changes}) + "\n")
+        return file
+
+    def first_stage(self, on: str) -> list[object]:
+        """The option that names weights of a first stage on reasoning or answers; none for "nothing"."""
+        if on == "nothing":
+            return []
+        self.run("sft", *(["--reasoning", self.reasoning()] if on == "reasoning" else []))
+        assert self.export().status == 0
+        shutil.rmtree(self.out)
+        return ["--model", self.weights]
 
 
 @pytest.fixture
-def source(home: Path, tmp_path: Path) -> Path:
-    return write_set(tmp_path / "set")
+def training(home: Path, tmp_path: Path) -> Training:
+    return Training(tmp_path)
 
 
-def train(swift: FakeSwift, source: Path, *words: str, command: str = "sft") -> Result:
-    folders = ("--source", str(source), "--out", str(source.parent / "out"), "--env", str(swift.folder))
-    return CliRunner().invoke(app, ["train", "countervqa", command, *folders, *words])
-
-
-def said(ended: Result) -> str:
-    """What a command that must succeed printed, on one line."""
-    assert ended.exit_code == 0, ended.output
-    return " ".join(ended.output.split())
-
-
-def refusal(ended: Result, swift: FakeSwift, source: Path | None = None) -> str:
-    """The same of a command that must refuse before anything is trained, and before its folder is made."""
-    assert ended.exit_code == 1 and not swift.calls
-    assert source is None or not (source.parent / "out").exists()
-    return " ".join(ended.output.split())
-
-
-def rows(source: Path, name: str = "sft") -> list[dict[str, Any]]:
-    lines = (source.parent / "out" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def test_rows_ask_as_the_evaluation_does_and_answer_with_the_key(swift: FakeSwift, source: Path) -> None:
-    assert "no clip was looked for" in said(train(swift, source, "--dry-run"))
-    assert not swift.calls
-    written = rows(source)
+def test_rows_ask_as_the_evaluation_does_and_answer_with_the_key(training: Training) -> None:
+    assert "no clip was looked for" in training.run("sft", "--dry-run")
+    assert not training.swift.calls
+    written = training.rows()
     for row, question in zip(written, (QUESTION, ABSENT), strict=True):
         asked, answered = row["messages"]
-        assert asked == {
-            "role": "user",
-            "content": "<video>" + read_prompt(PROMPT).render(question=question["question"]),
-        }
-        assert row["videos"] == [str(source / "clips" / "one.mp4")]
+        content = "<video>" + read_prompt(PROMPT).render(question=question["question"])
+        assert asked == {"role": "user", "content": content}
+        assert row["videos"] == [str(training.source / "clips" / "one.mp4")]
         assert read_verdict(answered["content"], question["question"]) == question["verdict"]
     assert [row["messages"][1]["content"] for row in written] == [
         "No. The milk is in the fridge.", "Yes, nobody sneezes.",
     ]  # fmt: skip
 
 
-def test_reasoning_of_a_teacher_is_trained_on_where_there_is_some(swift: FakeSwift, source: Path) -> None:
-    for name, data in (
-        ("cot.jsonl", {"questions.jsonl", "graphs.jsonl", "cot.jsonl"}),
-        ("taught/questions.jsonl", {"set/questions.jsonl", "graphs.jsonl", "taught/questions.jsonl"}),
+def test_reasoning_of_a_teacher_is_trained_on_where_there_is_some(training: Training) -> None:
+    taught = training.source.parent / "taught" / "questions.jsonl"
+    taught.parent.mkdir()
+    shutil.copy(training.reasoning(), taught)
+    for file, data in (
+        (training.reasoning(), {"questions.jsonl", "graphs.jsonl", "cot.jsonl"}),
+        (taught, {"set/questions.jsonl", "graphs.jsonl", "taught/questions.jsonl"}),
     ):
-        file = source.parent / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps(REASONED) + "\n")
-        assert "1 of 2 questions, 1 clips" in said(train(swift, source, "--dry-run", "--reasoning", str(file)))
-        (row,) = rows(source)
+        assert "1 of 2 questions, 1 clips" in training.run("sft", "--dry-run", "--reasoning", file)
+        (row,) = training.rows()
         answer = f"<think>{REASONED['reasoning']}</think>\n<answer>{REASONED['answer']}</answer>"
         assert row["messages"][1]["content"] == answer
-        trained = read_trained_on(source.parent / "out")
-        assert trained is not None and trained.stages[0].method == "sft on reasoning"
-        assert set(trained.stages[0].data) == data, "files of one name are both named"
-        shutil.rmtree(source.parent / "out")
+        (stage,) = training.trained_on().stages
+        assert stage.method == "sft on reasoning" and set(stage.data) == data, "files of one name are both named"
+        shutil.rmtree(training.out)
 
 
-def test_reasoning_about_other_questions_is_refused(swift: FakeSwift, source: Path) -> None:
-    file = source.parent / "cot.jsonl"
-    for change, message in (
-        ({"id": "q9"}, "Expected a question of the set with its clip and text, but got `q9`"),
-        ({"question": "Another?"}, "Expected a question of the set with its clip and text"),
-        ({"reasoning": 3}, "reasoning"),
-    ):
-        file.write_text(json.dumps({**REASONED, **change}) + "\n")
-        assert message in refusal(train(swift, source, "--reasoning", str(file)), swift)
-
-
-def test_the_paper_s_settings_are_in_the_file_and_further_options_replace_them(swift: FakeSwift, source: Path) -> None:
-    assert train(swift, source).exit_code == 0
-    (call,) = swift.calls
-    assert call["words"] == ["sft", "sft.yaml"] and call["folder"] == str(source.parent / "out")
-    options = yaml.safe_load((source.parent / "out" / "sft.yaml").read_text(encoding="utf-8"))
+def test_the_paper_s_settings_are_in_the_file_and_further_options_replace_them(training: Training) -> None:
+    training.run("sft")
+    (made,) = training.swift.calls
+    assert made["words"] == ["sft", "sft.yaml"] and made["folder"] == str(training.out)
+    options = training.options()
     expected = {"tuner_type": "lora", "lora_rank": 16, "learning_rate": 5e-5, "num_train_epochs": 3}
-    assert {name: options[name] for name in expected} == expected
+    assert expected.items() <= options.items()
     assert options["ENV"]["FPS_MAX_FRAMES"] == "512" and options["model"] == "Qwen/Qwen3-VL-8B-Instruct"
-    shutil.rmtree(source.parent / "out")
-    ended = train(swift, source, "--deepspeed", "zero2", "--lora_rank", "8", "--frames", "16")
-    assert ended.exit_code == 0
-    options = yaml.safe_load((source.parent / "out" / "sft.yaml").read_text(encoding="utf-8"))
+    shutil.rmtree(training.out)
+    training.run("sft", "--deepspeed", "zero2", "--lora_rank", "8", "--frames", "16")
+    options = training.options()
     assert (options["deepspeed"], options["lora_rank"], options["ENV"]["FPS_MAX_FRAMES"]) == ("zero2", 8, "16")
 
 
-def test_a_clip_that_is_tested_on_is_refused_under_any_name(swift: FakeSwift, source: Path) -> None:
-    test = write_set(source.parent / "test", frames=12)
-    shutil.copy(source / "clips" / "one.mp4", test / "clips" / "renamed.mp4")
-    graphs = [GRAPH, {**GRAPH, "clip": "renamed.mp4"}]
-    questions = [QUESTION, {**QUESTION, "id": "q7", "clip": "renamed.mp4"}]
-    (test / "graphs.jsonl").write_text(as_lines(graphs))
-    (test / "questions.jsonl").write_text(as_lines(questions))
-    named = refusal(train(swift, source, "--test", str(test)), swift, source)
-    prepare(test)
-    for told in (named, refusal(train(swift, source), swift, source)):
-        assert "1 of 1 are clips of" in told and "renamed.mp4" in told
-    assert "1 of 1 are clips of" in refusal(grpo(swift, source, "--ablation", "grpo-only"), swift, source)
-
-
-def test_other_clips_of_a_test_do_no_harm_and_missing_ones_are_named(swift: FakeSwift, source: Path) -> None:
-    other = ({**QUESTION, "question": "Had C not opened the fridge, would C have drunk?"},)
-    prepare(write_set(source.parent / "prepared", frames=12, questions=other))
-    test = write_set(source.parent / "test", frames=10, questions=other)
+def test_clips_and_questions_that_are_tested_on_are_refused(training: Training, expected: Expected) -> None:
+    """Under any name, and where the clip was coded anew or is not there but the question is the same."""
+    test = write_set(training.source.parent / "test", frames=12, questions=(QUESTION,))
+    refused = [training.refusal("sft", "--test", test)]
     (test / "clips" / "one.mp4").unlink()
-    ended = train(swift, source, "--dry-run", "--test", str(test))
-    assert ended.exit_code == 0, ended.output
-    output = " ".join(ended.output.split())
-    assert "none is one of the 1 clips of CounterVQA, split test" in output
-    assert "1 clips of" in output and "are not here, and only their names were looked for" in output
-    trained = read_trained_on(source.parent / "out")
-    assert trained is not None and trained.compared_with == ("CounterVQA, split test",)
+    refused += [training.refusal("sft", "--test", test)]
+    write_set(test, frames=12)
+    shutil.copy(training.source / "clips" / "one.mp4", test / "clips" / "renamed.mp4")
+    (test / "graphs.jsonl").write_text(as_lines([GRAPH, {**GRAPH, "clip": "renamed.mp4"}]))
+    (test / "questions.jsonl").write_text(as_lines([QUESTION, {**QUESTION, "id": "q7", "clip": "renamed.mp4"}]))
+    refused += [training.refusal("sft", "--test", test)]
+    prepare(test)
+    refused += [training.refusal("sft"), training.refusal("grpo", "--ablation", "grpo-only")]
+    expected("\n\n".join(refused))
 
 
-def test_a_tested_question_about_a_clip_that_was_coded_anew_is_refused(swift: FakeSwift, source: Path) -> None:
-    test = write_set(source.parent / "test", frames=12, questions=(QUESTION,))
-    for _ in range(2):
-        told = refusal(train(swift, source, "--test", str(test)), swift, source)
-        assert "one.mp4 is one.mp4 of" in told and "with the same question" in told
-        (test / "clips" / "one.mp4").unlink(missing_ok=True)
-
-
-def test_another_clip_of_the_same_name_is_pointed_out_and_counts_in_every_test_that_has_it(
-    swift: FakeSwift, source: Path
-) -> None:
-    test = write_set(source.parent / "test", frames=12, questions=({**ABSENT, "question": "Had C not sneezed?"},))
+def test_other_clips_of_a_test_do_no_harm(training: Training, expected: Expected) -> None:
+    """Those that are missing, and others of the same name, are pointed out and count in every test that has them."""
+    folder = training.source.parent
+    other = ({**QUESTION, "question": "Had C not opened the fridge, would C have drunk?"},)
+    test = write_set(folder / "test", frames=12, questions=({**ABSENT, "question": "Had C not sneezed?"},))
     second = test / "second.jsonl"
     second.write_text((test / "questions.jsonl").read_text())
-    told = said(train(swift, source, "--dry-run", "--test", str(test), "--test", str(second)))
-    assert "1 clips are called as clips of" in told and "one.mp4" in told
-    trained = read_trained_on(source.parent / "out")
-    assert trained is not None and trained.compared_with == (str(test), str(second))
+    printed = [training.run("sft", "--dry-run", "--test", test, "--test", second)]
+    assert training.trained_on().compared_with == (str(test), str(second))
+    prepare(write_set(folder / "prepared", frames=12, questions=other))
+    missing = write_set(folder / "missing", frames=10, questions=other)
+    (missing / "clips" / "one.mp4").unlink()
+    shutil.rmtree(training.out)
+    printed += [training.run("sft", "--dry-run", "--test", missing)]
+    assert training.trained_on().compared_with == ("CounterVQA, split test",)
+    expected("\n".join(" ".join(one.split()) for one in printed))
 
 
-def test_a_training_that_was_stopped_goes_on_from_its_last_whole_checkpoint(swift: FakeSwift, source: Path) -> None:
-    swift.plan(step=2, steps=12, status=9)
-    ended = train(swift, source)
-    assert ended.exit_code == 1 and "failed with status 9" in ended.output
-    checkpoints = source.parent / "out" / "checkpoints"
+def test_a_training_that_was_stopped_goes_on_from_its_last_whole_checkpoint(training: Training) -> None:
+    training.swift.plan(step=2, steps=12, status=9)
+    ended = training.call("sft")
+    assert ended.status == 1 and "failed with status 9" in ended.err
+    checkpoints = training.out / "checkpoints"
     shutil.copytree(checkpoints / "checkpoint-2", checkpoints / "checkpoint-10")
     # Killed as it was saved: its state is what comes last.
     shutil.copytree(checkpoints / "checkpoint-2", checkpoints / "checkpoint-11")
     (checkpoints / "checkpoint-11" / "trainer_state.json").write_text('{"global_st')
-    swift.plan(step=12, steps=12)
-    assert train(swift, source).exit_code == 0
+    kept = training.rows()
+    # A folder goes on with its own training alone.
+    assert "sft.yaml would change" in training.call("sft", "--lora_rank", "8").err
+    write_set(training.source, questions=(QUESTION,))
+    assert "sft.jsonl would change" in training.call("sft").err
+    assert training.rows() == kept and len(training.swift.calls) == 1 and not list(training.out.glob("*.new"))
+    write_set(training.source)
+    training.swift.plan(step=12, steps=12)
+    training.run("sft")
     resume = ["--resume_from_checkpoint", str(checkpoints / "checkpoint-10")]
-    assert swift.words[1:] == [["sft", "sft.yaml", *resume]]
-    ended = train(swift, source)
-    assert ended.exit_code == 0 and "All steps were made before" in ended.output and len(swift.calls) == 2
+    assert [made["words"] for made in training.swift.calls[1:]] == [["sft", "sft.yaml", *resume]]
+    assert "All steps were made before" in training.run("sft") and len(training.swift.calls) == 2
 
 
-def test_a_folder_goes_on_with_its_own_training_alone(swift: FakeSwift, source: Path) -> None:
-    swift.plan(step=2, steps=12)
-    assert train(swift, source).exit_code == 0
-    kept = rows(source)
-    ended = train(swift, source, "--lora_rank", "8")
-    assert ended.exit_code == 1 and "sft.yaml would change" in ended.output
-    write_set(source, questions=(QUESTION,))
-    ended = train(swift, source)
-    assert ended.exit_code == 1 and "sft.jsonl would change" in ended.output
-    assert rows(source) == kept and len(swift.calls) == 1
-    assert not list((source.parent / "out").glob("*.new"))
-
-
-def test_what_ms_swift_could_not_train_on_is_refused(swift: FakeSwift, source: Path) -> None:
-    write_set(source, questions=({**QUESTION, "question": "Is <video> a clip?"},))
-    assert "Expected none with <video>" in refusal(train(swift, source), swift, source)
-    (write_set(source) / "clips" / "one.mp4").unlink()
-    assert "there is no" in refusal(train(swift, source), swift, source)
-    write_set(source)
-    (swift.folder / "bin" / "swift").unlink()
-    assert "make train-env" in refusal(train(swift, source), swift)
-
-
-def export(swift: FakeSwift, source: Path) -> Result:
-    words = ["train", "countervqa", "export", str(source.parent / "out"), "--out", str(source.parent / "weights")]
-    return CliRunner().invoke(app, [*words, "--env", str(swift.folder)])
+def test_what_cannot_be_trained_on_is_refused(training: Training, expected: Expected) -> None:
+    refused = [
+        training.refusal("sft", "--reasoning", training.reasoning(**change))
+        for change in ({"id": "q9"}, {"question": "Another?"}, {"reasoning": 3})
+    ]
+    for ablation, words in (
+        ("half", []),
+        ("grpo-only", ["--causal-weight", "0", "--visual-weight", "0"]),
+        ("standard-reward", ["--causal-weight", "0.7"]),
+        ("standard-reward", ["--visual-weight", "0.7"]),
+        ("grpo-only", ["--reward", "causal=1"]),
+        ("grpo-only", ["--reward", "short=much"]),
+        ("grpo-only", ["--reward", "short", "--reward", "short=2"]),
+        ("grpo-only", ["--plugin", training.source / "nowhere.py"]),
+        ("grpo-only", ["--reward_funcs", "short"]),
+    ):
+        refused.append(training.refusal("grpo", "--ablation", ablation, *words))
+    write_set(training.source, questions=({**QUESTION, "question": "Is <video> a clip?"},))
+    refused.append(training.refusal("sft"))
+    (write_set(training.source) / "clips" / "one.mp4").unlink()
+    refused.append(training.refusal("sft"))
+    write_set(training.source)
+    (training.swift.folder / "bin" / "swift").unlink()
+    refused.append(training.call("sft").err.strip())
+    expected("\n\n".join(refused))
 
 
 @pytest.mark.parametrize("weights", ["adapter_config.json", "model.safetensors"])
-def test_weights_say_what_they_were_trained_on(swift: FakeSwift, source: Path, weights: str) -> None:
-    swift.plan(step=3, steps=12, weights=weights)
-    said(train(swift, source, "--dry-run"))
-    assert "Expected the folder of a training with a checkpoint" in refusal(export(swift, source), swift)
-    assert not (source.parent / "weights").exists()
-    said(train(swift, source))
-    ended = export(swift, source)
-    assert ended.exit_code == 0, ended.output
-    out = source.parent / "weights"
-    trained = read_trained_on(out)
-    assert trained is not None
+def test_weights_say_what_they_were_trained_on(training: Training, weights: str) -> None:
+    training.swift.plan(step=3, steps=12, weights=weights)
+    training.run("sft", "--dry-run")
+    assert "Expected the folder of a training with a checkpoint" in training.export().err
+    assert not training.weights.exists()
+    training.run("sft")
+    assert training.export().status == 0
+    trained = training.trained_on(training.weights)
     (stage,) = trained.stages
     assert (trained.base, stage.items, stage.clips) == ("Qwen/Qwen3-VL-8B-Instruct", 2, 1)
     assert "sft on answers on 2 questions about 1 clips" in trained.summary() and "3 of 12 steps" in trained.summary()
     if weights == "adapter_config.json":
-        words = swift.words[-1]
-        adapters = str(source.parent / "out" / "checkpoints" / "checkpoint-3")
+        words = training.swift.calls[-1]["words"]
+        adapters = str(training.out / "checkpoints" / "checkpoint-3")
         assert words[:5] == ["export", "--adapters", adapters, "--merge_lora", "true"]
-        assert (out / "config.json").is_file()
+        assert (training.weights / "config.json").is_file()
     else:
-        assert len(swift.calls) == 1 and sorted(path.name for path in out.iterdir()) == [weights, "trained_on.json"]
-    again = export(swift, source)
-    assert again.exit_code == 1 and "is not empty" in again.output
-
-
-def test_a_training_of_trained_weights_names_both(swift: FakeSwift, source: Path) -> None:
-    assert train(swift, source).exit_code == 0 and export(swift, source).exit_code == 0
-    shutil.rmtree(source.parent / "out")
-    ended = train(swift, source, "--model", str(source.parent / "weights"), "--dry-run")
-    assert ended.exit_code == 0, ended.output
-    trained = read_trained_on(source.parent / "out")
-    assert trained is not None and trained.base == "Qwen/Qwen3-VL-8B-Instruct"
-    assert [stage.steps for stage in trained.stages] == [3, None]
-
-
-def trained(swift: FakeSwift, source: Path, *words: str) -> Path:
-    """Weights that a first stage has exported."""
-    assert train(swift, source, *words).exit_code == 0 and export(swift, source).exit_code == 0
-    shutil.rmtree(source.parent / "out")
-    return source.parent / "weights"
-
-
-@pytest.fixture
-def reasoning(source: Path) -> list[str]:
-    file = source.parent / "cot.jsonl"
-    file.write_text(json.dumps(REASONED) + "\n")
-    return ["--reasoning", str(file)]
-
-
-def grpo(swift: FakeSwift, source: Path, *words: str) -> Result:
-    return train(swift, source, *words, command="grpo")
+        assert len(training.swift.calls) == 1
+        assert sorted(path.name for path in training.weights.iterdir()) == [weights, "trained_on.json"]
+    assert "is not empty" in training.export().err
+    # A training of trained weights names both.
+    shutil.rmtree(training.out)
+    training.run("sft", "--model", training.weights, "--dry-run")
+    both = training.trained_on()
+    assert (both.base, [stage.steps for stage in both.stages]) == (trained.base, [3, None])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ablation", "before", "weights"),
+    ("ablation", "before", "others", "weights"),
     [
-        ("full", "reasoning", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
-        ("standard-reward", "reasoning", {"verdict": 1.0, "causal": 0.0, "visual": 0.0}),
-        ("no-distillation", "answers", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
-        ("grpo-only", "nothing", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("full", "reasoning", ["answers", "nothing"], {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("standard-reward", "reasoning", [], {"verdict": 1.0, "causal": 0.0, "visual": 0.0}),
+        ("no-distillation", "answers", ["reasoning"], {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("grpo-only", "nothing", ["answers"], {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
     ],
 )
-def test_rows_of_table_3_are_configurations(
-    swift: FakeSwift, source: Path, reasoning: list[str], ablation: str, before: str, weights: dict[str, float]
+def test_rows_of_table_3_are_configurations_that_refuse_the_weights_of_another(
+    training: Training, ablation: str, before: str, others: list[str], weights: dict[str, float]
 ) -> None:
-    words: list[str] = []
-    if before != "nothing":
-        words = ["--model", str(trained(swift, source, *(reasoning if before == "reasoning" else [])))]
-    ended = grpo(swift, source, "--ablation", ablation, *words)
-    assert ended.exit_code == 0, ended.output
-    assert swift.words[-1] == ["rlhf", "grpo.yaml"]
-    options = yaml.safe_load((source.parent / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+    for other in others:
+        told = training.refusal("grpo", "--ablation", ablation, *training.first_stage(other))
+        assert f"for --ablation {ablation}" in told and "Remedy" in told
+        shutil.rmtree(training.weights, ignore_errors=True)
+    training.run("grpo", "--ablation", ablation, *training.first_stage(before))
+    assert training.swift.calls[-1]["words"] == ["rlhf", "grpo.yaml"]
+    options = training.options("grpo")
     expected = {
         "rlhf_type": "grpo", "num_generations": 4, "learning_rate": 1e-5, "temperature": 0.9, "num_train_epochs": 3,
         "lora_rank": 16,
     }  # fmt: skip
-    assert {name: options[name] for name in expected} == expected
+    assert expected.items() <= options.items()
     assert dict(zip(options["reward_funcs"], options["reward_weights"], strict=True)) == weights
     assert set(weights) <= set(REWARDS)
     (plugin,) = options["external_plugins"]
     assert Path(plugin).is_file()
-    written = read_trained_on(source.parent / "out")
-    assert written is not None and written.stages[-1].method == f"grpo ({ablation})"
+    assert training.trained_on().stages[-1].method == f"grpo ({ablation})"
 
 
-@pytest.mark.parametrize(
-    ("ablation", "before"),
-    [("full", "answers"), ("full", "nothing"), ("no-distillation", "reasoning"), ("grpo-only", "answers")],
-)
-def test_a_row_refuses_weights_of_another(
-    swift: FakeSwift, source: Path, reasoning: list[str], ablation: str, before: str
-) -> None:
-    words: list[str] = []
-    if before != "nothing":
-        words = ["--model", str(trained(swift, source, *(reasoning if before == "reasoning" else [])))]
-    calls = len(swift.calls)
-    ended = grpo(swift, source, "--ablation", ablation, *words)
-    assert ended.exit_code == 1 and f"for --ablation {ablation}" in ended.output and "Remedy" in ended.output
-    assert len(swift.calls) == calls and not (source.parent / "out").exists()
-
-
-def test_rows_and_weights_that_there_are_not_are_refused(swift: FakeSwift, source: Path) -> None:
-    for ablation, words, message in (
-        ("half", [], "Expected --ablation to be one of full"),
-        ("grpo-only", ["--causal-weight", "0", "--visual-weight", "0"], "causal, visual, verdict have 0"),
-        ("standard-reward", ["--causal-weight", "0.7"], "Expected no --causal-weight with --ablation standard-reward"),
-        ("standard-reward", ["--visual-weight", "0.7"], "Expected no --visual-weight with --ablation standard-reward"),
-        ("grpo-only", ["--reward", "causal=1"], "to name rewards beside causal, visual, verdict, but got causal"),
-        ("grpo-only", ["--reward", "short=much"], "Expected --reward as NAME or NAME=WEIGHT, but got 'short=much'"),
-        ("grpo-only", ["--reward", "short", "--reward", "short=2"], "Expected each --reward once, but got short again"),
-        ("grpo-only", ["--plugin", "nowhere.py"], "Expected --plugin to name a Python file, but there is no"),
-        ("grpo-only", ["--reward_funcs", "short"], "but got --reward_funcs, which this command writes itself"),
-    ):
-        assert message in refusal(grpo(swift, source, "--ablation", ablation, *words), swift, source)
-
-
-def test_rewards_of_one_s_own_stand_beside_ours(swift: FakeSwift, source: Path) -> None:
-    plugin = source.parent / "mine.py"
+def test_rewards_of_one_s_own_stand_beside_ours(training: Training) -> None:
+    plugin = training.source.parent / "mine.py"
     plugin.write_text("# adds short to swift.rewards.orms")
-    words = ["--plugin", str(plugin), "--reward", "short=0.2", "--reward", "format", "--causal-weight", "0.3"]
-    ended = grpo(swift, source, "--ablation", "grpo-only", *words)
-    assert ended.exit_code == 0, ended.output
-    options = yaml.safe_load((source.parent / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+    words = ["--plugin", plugin, "--reward", "short=0.2", "--reward", "format", "--causal-weight", "0.3"]
+    training.run("grpo", "--ablation", "grpo-only", *words)
+    options = training.options("grpo")
     weights = dict(zip(options["reward_funcs"], options["reward_weights"], strict=True))
     assert weights == {"causal": 0.3, "visual": 0.5, "verdict": 0.0, "short": 0.2, "format": 1.0}
     ours, own = options["external_plugins"]
     assert Path(ours).name == "swift_plugin.py" and own == str(plugin)
-    trained = read_trained_on(source.parent / "out")
-    assert trained is not None and trained.stages[0].method == "grpo (grpo-only) with short, format"
-    assert "mine.py" in trained.stages[0].data
+    (stage,) = training.trained_on().stages
+    assert stage.method == "grpo (grpo-only) with short, format" and "mine.py" in stage.data
 
 
-def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
-    assert grpo(swift, source, "--ablation", "grpo-only", "--dry-run").exit_code == 0
+def test_the_rewards_read_the_rows_of_grpo(training: Training) -> None:
+    training.run("grpo", "--ablation", "grpo-only", "--dry-run")
     # The first question is of the only two actions that its graph has a link between: `causal` is None there.
-    _, row = rows(source, "grpo")
+    _, row = training.rows("grpo")
     assert [message["role"] for message in row["messages"]] == ["user"]
     assert "<claims>" in row["messages"][0]["content"] and Path(row["clip"]).name == "one.mp4"
     sample = read_sample(row)
@@ -404,47 +347,40 @@ def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> No
     assert sample.absent == "sneezes" and REWARDS["verdict"]("Yes.", sample) == 1
 
 
-def test_every_question_to_which_a_reward_applies_is_kept(swift: FakeSwift, source: Path, reasoning: list[str]) -> None:
+def test_every_question_to_which_a_reward_applies_is_kept(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     only, every = ["--ablation", "grpo-only"], "2 of 2 questions, 1 clips; L1: 1 of 1, L3: 1 of 1"
     without = [*only, "--visual-weight", "0"]
-    weights = ["--model", str(trained(swift, source, *reasoning))]
+    standard = ["--ablation", "standard-reward", *training.first_stage("reasoning")]
     for words, kept in (
         (only, every),
-        (["--ablation", "standard-reward", *weights], every),
+        (standard, every),
         (without, "1 of 2 questions, 1 clips; L1: 0 of 1, L3: 1 of 1"),
         ([*without, "--reward", "format"], every),
     ):
-        told = said(grpo(swift, source, *words, "--dry-run"))
+        told = " ".join(training.run("grpo", *words, "--dry-run").split())
         assert all(part in told for part in kept.split("; ")), told
-        shutil.rmtree(source.parent / "out")
-
-
-def test_a_set_to_which_no_reward_applies_is_refused(
-    swift: FakeSwift, source: Path, reasoning: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_set(source, questions=(QUESTION,))
-    ended = grpo(swift, source, "--ablation", "grpo-only", "--visual-weight", "0")
-    assert ended.exit_code == 1 and "to which causal applies" in " ".join(ended.output.split())
-    assert "give --visual-weight a weight" in " ".join(ended.output.split()) and not swift.calls
+        shutil.rmtree(training.out)
+    # A set to which no reward applies is refused, with the remedy that there is.
+    write_set(training.source, questions=(QUESTION,))
+    told = training.refusal("grpo", *without)
+    assert "to which causal applies" in told and "give --visual-weight a weight" in told
     monkeypatch.setattr(reinforcement, "reward_items", lambda questions, rewards: [])
-    ended = grpo(swift, source, "--ablation", "grpo-only")
-    assert "several links" in ended.output and "Remedy" not in ended.output
-    ended = grpo(swift, source, "--ablation", "standard-reward", "--model", str(trained(swift, source, *reasoning)))
-    assert "to which verdict applies, but it has none." in " ".join(ended.output.split())
-    assert "several links" not in ended.output and "Remedy" not in ended.output
+    told = training.refusal("grpo", *only)
+    assert "several links" in told and "Remedy" not in told
+    told = training.refusal("grpo", *standard)
+    assert "to which verdict applies, but it has none." in told and "Remedy" not in told
 
 
-def test_curves_are_shown_when_a_training_ends_and_on_demand(swift: FakeSwift, source: Path) -> None:
-    swift.plan(log=[{"loss": 2.0, "global_step/max_steps": "1/3"}, {"loss": 0.5, "global_step/max_steps": "2/3"}])
-    ended = train(swift, source)
-    assert ended.exit_code == 0 and "█▁" in ended.output
-    picture = source.parent / "out" / "checkpoints" / "curves.png"
-    assert picture.is_file()
+def test_curves_are_shown_when_a_training_ends_and_on_demand(training: Training) -> None:
+    steps = [{"loss": 2.0, "global_step/max_steps": "1/3"}, {"loss": 0.5, "global_step/max_steps": "2/3"}]
+    training.swift.plan(log=steps)
+    assert "█▁" in training.run("sft")
+    picture = training.out / "checkpoints" / "curves.png"
     picture.unlink()
-    shown = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source.parent / "out")])
-    assert shown.exit_code == 0 and "█▁" in shown.output and picture.is_file()
-    none = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source)])
-    assert none.exit_code == 1 and "Expected the folder of a training that has logged a step" in none.output
+    shown = call("train", "countervqa", "curves", training.out)
+    assert shown.status == 0 and "█▁" in shown.out and picture.is_file()
+    none = call("train", "countervqa", "curves", training.source)
+    assert none.status == 1 and "Expected the folder of a training that has logged a step" in none.err
 
 
 CLAIMS = "<claims>\nlink: opens the fridge -> takes out the milk\nconclusion: no\n</claims>"
@@ -457,24 +393,15 @@ def teach(prompt: str, before: int) -> Say | Fail:
     return Say(WRONG if "sneezed" in prompt else RIGHT)
 
 
-def cot(server: JudgeServer, source: Path, *words: str) -> Result:
-    teacher = f"model=m,provider=local,url={server.url},first_delay=0,requests=1,unreadable=1"
-    folders = ["--source", str(source), "--out", str(source.parent / "cot")]
-    return CliRunner().invoke(app, ["train", "countervqa", "cot", *folders, "--teacher", teacher, *words])
+def cot(training: Training, teacher: JudgeServer | str, *words: str) -> str:
+    if isinstance(teacher, JudgeServer):
+        teacher = f"model=m,provider=local,url={teacher.url},first_delay=0,requests=1,unreadable=1"
+    folders = ("--source", training.source, "--out", training.source.parent / "cot")
+    done = call("train", "countervqa", "cot", *folders, "--teacher", teacher, *words)
+    return f"{done.out}{done.err}\nexit status {done.status}"
 
 
-def test_reasoning_is_kept_where_the_verdict_is_right(source: Path) -> None:
-    with JudgeServer(teach) as server:
-        ended = cot(server, source, "--frames", "4")
-    assert ended.exit_code == 0, ended.output
-    assert "kept: 1 of 2 questions (50.0%)" in ended.output and "wrong verdict" in ended.output
-    rows = read_reasoning(source.parent / "cot" / "cot.jsonl", read_set(source))
-    assert set(rows) == {QUESTION["id"]} and rows["q1"].reasoning == TAUGHT
-    facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
-    assert (facts["share_kept"], facts["annotations"], facts["frames"]) == (0.5, True, 4)
-
-
-def test_a_teacher_may_be_loaded_here(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reasoning_is_kept_where_the_verdict_is_right(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Case] = []
 
     def say(self: LocalModel, case: Case) -> Reply:
@@ -482,16 +409,21 @@ def test_a_teacher_may_be_loaded_here(source: Path, monkeypatch: pytest.MonkeyPa
         return Reply(WRONG if "sneezed" in case.text else RIGHT, "m")
 
     monkeypatch.setattr(LocalModel, "reply", say)
-    folders = ["--source", str(source), "--out", str(source.parent / "cot"), "--frames", "4"]
-    teacher = ["--teacher", "model=m,provider=transformers"]
-    ended = CliRunner().invoke(app, ["train", "countervqa", "cot", *folders, *teacher])
-    assert ended.exit_code == 0 and "kept: 1 of 2 questions (50.0%)" in ended.output
-    assert [len(case.images) for case in seen] == [4, 4]
-    facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
-    assert facts["teacher"]["server"] == "transformers"
+    out = training.source.parent / "cot"
+    with JudgeServer(teach) as server:
+        # A server, or a model that is loaded here.
+        for teacher in (server, "model=m,provider=transformers"):
+            told = cot(training, teacher, "--frames", "4")
+            assert "kept: 1 of 2 questions (50.0%)" in told and "wrong verdict" in told and "status 0" in told
+            rows = read_reasoning(out / "cot.jsonl", read_set(training.source))
+            assert set(rows) == {QUESTION["id"]} and rows["q1"].reasoning == TAUGHT
+            facts = json.loads((out / "cot.json").read_text(encoding="utf-8"))
+            assert (facts["share_kept"], facts["annotations"], facts["frames"]) == (0.5, True, 4)
+            shutil.rmtree(out)
+    assert facts["teacher"]["server"] == "transformers" and [len(case.images) for case in seen] == [4, 4]
 
 
-def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(source: Path) -> None:
+def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(training: Training) -> None:
     form, tags = "not in the form", "tags of ms-swift in it"
     for reasoning, outcome in (
         ("It is in the fridge.", form),
@@ -505,49 +437,39 @@ def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(source: 
         said = json.dumps({"reasoning": reasoning, "answer": "No. It would have stayed inside."})
         said = "I would rather not." if reasoning is None else said
         with JudgeServer(lambda prompt, before, said=said: Say(said)) as server:
-            ended = cot(server, source, "--frames", "1")
-        assert ended.exit_code == 1 and outcome in ended.output
-        assert not (source.parent / "cot" / "cot.jsonl").exists()
-        shutil.rmtree(source.parent / "cot", ignore_errors=True)
+            told = cot(training, server, "--frames", "1")
+        assert "exit status 1" in told and outcome in told
+        assert not (training.source.parent / "cot" / "cot.jsonl").exists()
+        shutil.rmtree(training.source.parent / "cot", ignore_errors=True)
 
 
 @pytest.mark.parametrize("annotations", [True, False])
-def test_the_teacher_sees_frames_and_actions_and_never_the_key(source: Path, annotations: bool) -> None:
+def test_the_teacher_sees_frames_and_actions_and_never_the_key(training: Training, annotations: bool) -> None:
     with JudgeServer(teach) as server:
-        cot(server, source, "--frames", "4", *([] if annotations else ["--without-annotations"]))
-        bodies = server.bodies
-    assert len(bodies) == 2
-    for body in bodies:
+        cot(training, server, "--frames", "4", *([] if annotations else ["--without-annotations"]))
+    assert len(server.bodies) == 2
+    for body in server.bodies:
         text, *images = body["messages"][-1]["content"]
         assert [image["type"] for image in images] == ["image_url"] * 4
         assert text["text"].count('"00:00"') == 4
         assert ("00:02 opens the fridge" in text["text"]) == annotations
-        for question in (QUESTION, ABSENT):
-            assert question["explanation"] not in text["text"]
+        assert not any(question["explanation"] in text["text"] for question in (QUESTION, ABSENT))
 
 
-def test_a_command_that_was_cut_short_pays_for_no_reply_twice(source: Path) -> None:
+def test_no_teacher_is_paid_twice_or_for_a_clip_that_is_missing_or_tested_on(training: Training) -> None:
     def fail_once(prompt: str, before: int) -> Say | Fail:
         return Fail(500) if "sneezed" in prompt and before == 0 else teach(prompt, before)
 
     with JudgeServer(fail_once) as server:
-        first = cot(server, source)
-        assert "server error (500)" in first.output
-        second = cot(server, source)
-        assert "wrong verdict" in second.output
-        assert sorted(server.asked.values()) == [1, 2]
-        cot(server, source)
-        assert sorted(server.asked.values()) == [1, 2]
-
-
-def test_no_teacher_is_paid_for_a_clip_that_is_missing_or_tested_on(source: Path) -> None:
-    prepare(source)
-    with JudgeServer(teach) as server:
-        ended = cot(server, source)
-        assert ended.exit_code == 1 and "clips of CounterVQA, split test" in ended.output and not server.bodies
-        (source / "clips" / "one.mp4").unlink()
-        ended = cot(server, source)
-        assert ended.exit_code == 1 and "one.mp4" in ended.output and not server.bodies
+        assert "server error (500)" in cot(training, server)
+        for _ in range(2):
+            assert "wrong verdict" in cot(training, server)
+            assert sorted(server.asked.values()) == [1, 2]
+        server.bodies.clear()
+        prepare(training.source)
+        assert "clips of CounterVQA, split test" in cot(training, server)
+        (training.source / "clips" / "one.mp4").unlink()
+        assert "one.mp4" in cot(training, server) and not server.bodies
 
 
 GOAL, NEVER = "making milk tea", "C salts the water."
@@ -564,8 +486,6 @@ GOAL_QUESTION: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "level": 3, "interaction": "H2O", "verdict": "yes", "absent_action": NEVER,
     "question": ASKED, "explanation": WHY, "rule": "absent_goal",
 }  # fmt: skip
-
-
 RESPONSES = (
     ("Yes, the main goal would still have been reached.", "yes"),
     ("The milk tea would still have been made, as salt is never added.", "yes"),
@@ -575,11 +495,8 @@ RESPONSES = (
 )
 
 
-def test_its_verdict_is_read_and_it_can_be_trained_on(home: Path, tmp_path: Path) -> None:
-    source = tmp_path / "set"
-    write_clip(source / "clips" / "one.mp4")
-    (source / "questions.jsonl").write_text(as_lines([GOAL_QUESTION]), encoding="utf-8")
-    (source / "graphs.jsonl").write_text(as_lines([GOAL_GRAPH]), encoding="utf-8")
+def test_a_question_about_a_goal_is_graded_and_can_be_trained_on(home: Path, tmp_path: Path) -> None:
+    source = write_set(tmp_path / "set", questions=(GOAL_QUESTION,), graph=GOAL_GRAPH)
     prepare(source)
     row = {**load_table("countervqa", "test")[0], "asked": True}
     assert (row["outcome"], row["action"]) == (GOAL, NEVER)

@@ -6,16 +6,15 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from commands import Done, call, printed
+from expected import Expected
 from fake_swift import FakeSwift
 from releases import question_row, write_causalvqa, write_clip, write_mvp
-from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import read_trained_on
@@ -30,152 +29,121 @@ from lmms_eval_tasks.utils.data.identity import Count
 QUESTIONS = [question_row("7", "planning", "easy", (2, 4)), question_row("8", "descriptive", "hard", (5, 1))]
 
 
-def causalvqa(root: Path, frames: int = 8) -> list[str]:
+def causalvqa(root: Path, frames: int = 8) -> Path:
     release = write_causalvqa(root, "debug", QUESTIONS)
     write_clip(release / "debug" / "videos" / "clip.mp4", frames)
-    return ["causalvqa", "--source", str(release)]
+    return release
 
 
-def mvp(root: Path, frames: int = 8) -> list[str]:
+def mvp(root: Path, frames: int = 8) -> Path:
     """Two of the four subsets, whose clips differ from source to source."""
     pairs = {"intuitive_physics": [("grasp_1", "grasp")], "temporal_reasoning": [("star_1", "star")]}
     snapshot, videos = write_mvp(root, "mini", pairs)
     for more, source in enumerate(("grasp", "star")):
         write_clip(videos / source / "clip.mp4", frames + more)
-    return ["mvp", "--source", str(snapshot)]
+    return snapshot
 
 
-Write = Callable[..., list[str]]
+Write = Callable[..., Path]
 SETS = pytest.mark.parametrize("write", [causalvqa, mvp], ids=lambda write: write.__name__)
 
 
 @pytest.fixture
-def swift(tmp_path: Path) -> FakeSwift:
+def swift(home: Path, tmp_path: Path) -> FakeSwift:
     return FakeSwift(tmp_path / "env")
 
 
-def train(swift: FakeSwift, command: str, words: list[str], *more: str) -> Result:
-    name, *source = words
-    out = swift.folder.parent / "out"
-    folders = [*source, "--out", str(out), "--env", str(swift.folder)]
-    return CliRunner().invoke(app, ["train", name, command, *folders, *more])
-
-
-def choice_sets(name: str) -> ChoiceSets:
-    return ChoiceSets(registry().benchmarks[name], TRAINERS.found[name])
-
-
-def rows(swift: FakeSwift, name: str) -> list[dict[str, Any]]:
-    text = (swift.folder.parent / "out" / f"{name}.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+def train(swift: FakeSwift, command: str, benchmark: str, source: Path, *more: object) -> Done:
+    folders = ("--source", source, "--out", swift.folder.parent / "out", "--env", swift.folder)
+    return call("train", benchmark, command, *folders, *more)
 
 
 @SETS
-def test_grpo_rewards_the_key_of_each_question(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
-    words = write(tmp_path / "set")
-    ended = train(swift, "grpo", words)
-    assert ended.exit_code == 0, ended.output
-    assert swift.words == [["rlhf", "grpo.yaml"]]
-    options = yaml.safe_load((tmp_path / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+def test_trainings_ask_as_the_evaluation_does_and_reward_the_key(
+    swift: FakeSwift, tmp_path: Path, write: Write
+) -> None:
+    name, source, out = write.__name__, write(tmp_path / "set"), tmp_path / "out"
+    assert train(swift, "grpo", name, source).status == 0
+    assert [made["words"] for made in swift.calls] == [["rlhf", "grpo.yaml"]]
+    options = yaml.safe_load((out / "grpo.yaml").read_text(encoding="utf-8"))
     assert (options["reward_funcs"], options["reward_weights"]) == (["choice"], [1.0])
     assert [Path(path).is_file() for path in options["external_plugins"]] == [True]
-    sets = choice_sets(words[0])
+    trained = read_trained_on(out)
+    assert trained is not None and trained.stages[0].method == "grpo (choice)" and trained.stages[0].data
+    rewarded = [json.loads(line) for line in (out / "grpo.jsonl").read_text(encoding="utf-8").splitlines()]
+    shutil.rmtree(out)
+    assert train(swift, "sft", name, source).status == 0
+    taught = [json.loads(line) for line in (out / "sft.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    sets = ChoiceSets(registry().benchmarks[name], TRAINERS.found[name])
     ask = choices.asker(sets.benchmark)
-    questions = choices.read_training_set(sets, Path(words[2]))
-    written = rows(swift, "grpo")
-    assert len(written) == len(questions.rows) == 4
-    for row, question in zip(written, questions.rows, strict=True):
+    questions = choices.read_training_set(sets, source).rows
+    assert len(questions) == 4
+    for question, row, sft in zip(questions, rewarded, taught, strict=True):
         (asked,) = row["messages"]
         assert asked["content"] == "<video>" + ask(question) and question["question"] in str(asked)
         for letter in "ABCDE"[: len(question["options"])]:
             reward = REWARDS["choice"](f"I think that ({letter}) is right.", read_sample(row))
             assert reward == (letter == question["answer"])
-    trained = read_trained_on(tmp_path / "out")
-    assert trained is not None and trained.stages[0].method == "grpo (choice)" and trained.stages[0].data
-
-
-@SETS
-def test_sft_answers_with_the_key(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
-    words = write(tmp_path / "set")
-    assert train(swift, "sft", words).exit_code == 0
-    questions = choices.read_training_set(choice_sets(words[0]), Path(words[2]))
-    for row, question in zip(rows(swift, "sft"), questions.rows, strict=True):
-        answer = row["messages"][1]["content"]
+        answer = sft["messages"][1]["content"]
         assert read_choice(answer, question["options"]) == question["answer"] == answer
-        assert set(row) == {"messages", "videos"}
+        assert set(sft) == {"messages", "videos"}
 
 
-def prepare_set(words: list[str]) -> None:
-    source = Path(words[2])
-    if words[0] == "causalvqa":
+def prepare_set(source: Path) -> None:
+    """Prepare such a set, of MVP with the subsets that it lacks."""
+    if not (source / "README.md").exists():
         prepare_causalvqa(source)
-    else:
-        for missing in ("human_object_interactions", "robot_object_interactions"):
-            shutil.copytree(source / "intuitive_physics", source / missing)
-        card = source / "README.md"
-        head, end, _ = card.read_text().rpartition("---")
-        more = "".join(
-            f"- config_name: {name}\n  data_files:\n  - split: mini\n    path: {name}/mini-*.parquet\n"
-            for name in ("human_object_interactions", "robot_object_interactions")
-        )
-        card.write_text(head + more + end)
-        prepare_mvp(source.parent / "videos", str(source))
+        return
+    missing = ("human_object_interactions", "robot_object_interactions")
+    head, end, _ = (source / "README.md").read_text().rpartition("---")
+    for name in missing:
+        shutil.copytree(source / "intuitive_physics", source / name)
+        head += f"- config_name: {name}\n  data_files:\n  - split: mini\n    path: {name}/mini-*.parquet\n"
+    (source / "README.md").write_text(head + end)
+    prepare_mvp(source.parent / "videos", str(source))
 
 
 @SETS
-def test_clips_that_are_tested_on_are_refused(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
-    test, words = write(tmp_path / "test"), write(tmp_path / "set")
+def test_what_is_tested_on_is_refused(
+    swift: FakeSwift, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    """The clips of a set that is named or prepared, its items though their clips are others, and the release itself."""
+    name, test, source = write.__name__, write(tmp_path / "test"), write(tmp_path / "set")
     if write is causalvqa:
         write_causalvqa(tmp_path / "test", "test", QUESTIONS, withheld=True)
-    ended = train(swift, "grpo", words, "--test", test[2])
-    assert ended.exit_code == 1 and f"clips of {test[2]}" in ended.output.replace("\n", "")
-    prepare_set(write(tmp_path / "prepared"))
-    for command in ("sft", "grpo"):
-        ended = train(swift, command, words)
-        assert ended.exit_code == 1 and "Expected training clips that nothing is tested on" in ended.output
-    assert not swift.calls and not (tmp_path / "out").exists()
+    refused = [train(swift, "grpo", name, source, "--test", test)]
+    with monkeypatch.context() as patch:
+        # The release is known by its numbers, which are here made those of the set.
+        patch.setattr(choices, "counts", lambda card, split, table: [Count("items", 4, 4)])
+        refused.append(train(swift, "grpo", name, source))
+    for folder, frames in (("prepared", 8), ("others", 16)):
+        monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "homes" / folder))
+        prepare_set(write(tmp_path / folder, frames))
+        refused.append(train(swift, "sft", name, source))
+    assert {done.status for done in refused} == {1} and not swift.calls and not (tmp_path / "out").exists()
+    expected("\n".join(done.err for done in refused))
 
 
-@SETS
-def test_the_benchmark_s_own_items_are_refused_though_their_clips_are_others(
-    home: Path, swift: FakeSwift, tmp_path: Path, write: Write
-) -> None:
-    prepare_set(write(tmp_path / "test", frames=16))
-    ended = train(swift, "grpo", write(tmp_path / "set"))
-    output = " ".join(ended.output.split())
-    assert ended.exit_code == 1 and "clip.mp4 is clip.mp4 of" in output
-    assert ("with the same question" if write is causalvqa else "by the id of its collection") in output
-
-
-@SETS
-def test_the_release_itself_is_refused_where_it_is_not_prepared(
-    home: Path, swift: FakeSwift, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is known by its numbers, which are here made those of the set."""
-    monkeypatch.setattr(choices, "counts", lambda card, split, table: [Count("items", 4, 4)])
-    ended = train(swift, "grpo", write(tmp_path / "set"))
-    output = " ".join(ended.output.split())
-    assert ended.exit_code == 1 and "as many questions of each kind as" in output and not swift.calls
-
-
-@SETS
 def test_a_split_is_named_where_there_are_several_and_has_keys(
-    home: Path, swift: FakeSwift, tmp_path: Path, write: Write
+    swift: FakeSwift, tmp_path: Path, expected: Expected
 ) -> None:
-    words = write(tmp_path / "set")
-    assert train(swift, "grpo", words, "--split", "other").exit_code == 1
     withheld = write_causalvqa(tmp_path / "withheld", "test", QUESTIONS, withheld=True)
-    ended = train(swift, "grpo", ["causalvqa", "--source", str(withheld)])
-    assert ended.exit_code == 1 and "4 of 4" in ended.output and "have none" in " ".join(ended.output.split())
     write_causalvqa(tmp_path / "more", "debug", QUESTIONS)
     release = write_causalvqa(tmp_path / "more", "test", QUESTIONS)
-    ended = train(swift, "grpo", ["causalvqa", "--source", str(release)])
-    assert ended.exit_code == 1 and "Expected --split to be one of test, debug" in " ".join(ended.output.split())
-    assert train(swift, "grpo", ["causalvqa", "--source", str(release)], "--split", "test").exit_code == 0
+    one = causalvqa(tmp_path / "set")
+    refused = [
+        train(swift, "grpo", "causalvqa", one, "--split", "other"),
+        train(swift, "grpo", "causalvqa", withheld),
+        train(swift, "grpo", "causalvqa", release),
+    ]
+    assert {done.status for done in refused} == {1}
+    expected("\n".join(done.err for done in refused))
+    assert train(swift, "grpo", "causalvqa", release, "--split", "test").status == 0
 
 
 def test_every_benchmark_with_keys_and_options_can_be_trained_on() -> None:
-    shown = CliRunner().invoke(app, ["train", "--help"]).output
+    shown = printed("train", "--help")
     assert TRAINERS.found and set(TRAINERS.found) <= set(registry().benchmarks)
     for name in registry().benchmarks:
         assert (name in shown) == (name in TRAINERS.found)
