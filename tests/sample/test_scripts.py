@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, read_stamp, s
 from lmms_eval_tasks.sample.scripts import CHAINS, KINDS, LEVELS, TABLE_QUESTIONS, TOUCH, DrawnScene, draw, scene_of
 from lmms_eval_tasks.sample.solver import decode
 from lmms_eval_tasks.sample.words import DIRECTIONS, meaning, read_direction, read_objects, reworded
+from lmms_eval_tasks.sample.writers.cast_bench import draw_release
 from lmms_eval_tasks.sample.writers.causalvqa import draw_split
 
 
-def first_on_way(scene: DrawnScene, at: complex, way: complex, without: set[str]) -> str:
+def first_on_way(scene: DrawnScene, at: complex, way: complex, *without: str) -> str:
     """The first body that a ball runs into on its way, where the others lie at the end."""
     others = {body.name: body.at(scene.seconds) for body in scene.bodies if body.name not in without}
     for _ in range(200):
@@ -33,25 +35,20 @@ def heading(scene: DrawnScene, name: str, second: float) -> tuple[complex, compl
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_would_be_touched_lies_on_the_way(level: str, seed: int) -> None:
-    (scene,) = draw(f"anticipation {level}", str(seed))
-    (asked,) = scene.questions
-    (mover,) = read_objects(asked.text)
-    assert first_on_way(scene, *heading(scene, mover, scene.seconds - 0.2), {mover}) == asked.answer
-    (scene,) = draw(f"counterfactual {level}", str(seed))
-    (asked,) = scene.questions
-    removed, mover = read_objects(asked.text)
-    assert first_on_way(scene, *heading(scene, mover, 0.0), {mover, removed}) == asked.answer
-    (scene,) = draw(f"hypothetical {level}", str(seed))
-    (asked,) = scene.questions
-    (mover,) = read_objects(asked.text)
-    _, way = heading(scene, mover, 0.4)
+    scenes = {kind: draw(f"{kind} {level}", str(seed))[0] for kind in TABLE_QUESTIONS}
+    asked = {kind: scene.questions[0] for kind, scene in scenes.items()}
+    named = {kind: read_objects(one.text) for kind, one in asked.items()}
+    scene, (mover,) = scenes["anticipation"], named["anticipation"]
+    assert first_on_way(scene, *heading(scene, mover, scene.seconds - 0.2), mover) == asked["anticipation"].answer
+    scene, (removed, mover) = scenes["counterfactual"], named["counterfactual"]
+    assert first_on_way(scene, *heading(scene, mover, 0.0), mover, removed) == asked["counterfactual"].answer
+    scene, (mover,) = scenes["hypothetical"], named["hypothetical"]
+    (_, way), answer = heading(scene, mover, 0.4), asked["hypothetical"].answer
     turned = way * (-1 if level == "easy" else 1j)
-    assert first_on_way(scene, scene.bodies[0].at(0.0), turned, {mover}) == asked.answer != scene.bodies[1].name
-    (scene,) = draw(f"planning {level}", str(seed))
-    (asked,) = scene.questions
-    mover, goal = read_objects(asked.text)
-    rest, way = scene.bodies[0].at(scene.seconds), read_direction(asked.answer)
-    assert way is not None and first_on_way(scene, rest, way, {mover}) == goal
+    assert first_on_way(scene, scene.bodies[0].at(0.0), turned, mover) == answer != scene.bodies[1].name
+    scene, (mover, goal) = scenes["planning"], named["planning"]
+    way = read_direction(asked["planning"].answer)
+    assert way is not None and first_on_way(scene, scene.bodies[0].at(scene.seconds), way, mover) == goal
 
 
 def test_the_cause_is_next_to_what_starts_to_move() -> None:
@@ -80,15 +77,17 @@ def test_a_scene_is_drawn_anew_from_its_code(kind: str, tmp_path: Path) -> None:
             assert not any(shows_body(0 * frame + 16, scene, 0, n) for n, frame in numbered)
 
 
-def test_pairs_differ_in_their_bodies_alone() -> None:
+def test_pairs_differ_in_their_bodies_alone_and_hardly_in_their_mean_colour() -> None:
     for kind in ("in_or_out", "vanishes_or_not", "falls_or_hovers", "who_hits_whom"):
         one, other = draw(kind, "0")
         assert one.questions[0].text == other.questions[0].text and one.questions[0].answer != other.questions[0].answer
         assert (one.behind, one.before, one.ground) == (other.behind, other.before, other.ground)
         assert {body.name for body in one.bodies} == {body.name for body in other.bodies}
+        means = [scene.film().mean(axis=(0, 1, 2)) for scene in (one, other)]
+        assert np.abs(means[0] - means[1]).max() < 4
 
 
-def test_options_hold_the_answer_once_in_both_versions() -> None:
+def test_options_hold_the_answer_once_and_are_read_as_they_are_worded() -> None:
     rows, scenes = draw_split(1, "debug", LEVELS, 1)
     assert {row["type"] for row in rows} == set(TABLE_QUESTIONS)
     for row in rows:
@@ -97,12 +96,23 @@ def test_options_hold_the_answer_once_in_both_versions() -> None:
             options = [option.partition(". ")[2] for option in row[f"choices{version}"].split("|")]
             right = [number for number, option in enumerate(options, 1) if meaning(option) == meaning(answer)]
             assert right == [int(row[f"correct{version}"])] and len(set(options)) == 5
-
-
-def test_options_are_read_as_they_are_worded() -> None:
     for version in (0, 1):
         assert [read_direction(DIRECTIONS[way][version]) for way in DIRECTIONS] == list(DIRECTIONS)
     assert read_objects("The pink block") == read_objects(reworded("The pink block")) == ["pink block"]
     assert read_objects("The red ball, the square blue one") == ["red ball", "blue block"]
     assert reworded(reworded("The red ball")) == "The red ball" != reworded("The red ball")
     assert reworded("Neither") == "Neither"
+
+
+def test_no_two_questions_with_evidence_are_the_same_and_letters_are_as_frequent() -> None:
+    rows = draw_release(4, 3)[0]
+    assert len({row["question"] for row in rows}) == len(rows) == 18
+    assert Counter(len(row["options"]) for row in rows) == {4: 6, 5: 6, 6: 6}
+    for count in (4, 5, 6):
+        assert len({row["answer"] for row in rows if len(row["options"]) == count}) == count
+    for row in rows:
+        named = {name for option in row["options"].values() for name in read_objects(option)}
+        assert len(set(row["options"].values())) == len(row["options"])
+        assert not set(read_objects(row["question"])) & named
+    with pytest.raises(ValueError, match="at most 4 clips"):
+        draw_release(4, 5)

@@ -36,23 +36,16 @@ def write_runs(folder: Path) -> list[Path]:
 
 
 def write_report(runs: Sequence[Path], path: Path) -> Path:
-    """The page of the runs."""
     write_page([read_run(run) for run in runs], path)
     return path
 
 
 def draw_pictures(report: Path, folder: Path, profile: Path) -> None:
-    """Draw all pictures.
-
-    Args:
-        report: The page of `write_report`.
-        folder: Where they go.
-        profile: A new folder for the browser.
-    """
+    """Draw all pictures of a page into a folder; `profile` is a new folder for the browser."""
     with browser(profile, SIZE) as driver:
         page = Page(driver, report)
         page.run("document.documentElement.style.scrollbarWidth = 'none'")
-        _save(driver, folder / NAMES[0])
+        save(driver, folder / NAMES[0])
         page.choose("#task", "cast_bench")
         page.run("[...document.querySelectorAll('#list *')].find(e => e.textContent === arguments[0]).click()", ITEM)
         page.wait("return document.querySelector('#detail video')?.readyState > 1")
@@ -64,16 +57,15 @@ def draw_pictures(report: Path, folder: Path, profile: Path) -> None:
         page.run("document.activeElement.blur(); document.body.style.display = 'none'; document.body.offsetHeight")
         page.run("document.body.style.display = ''; document.querySelector('#items').scrollIntoView(); scrollBy(0, 50)")
         page.wait("requestAnimationFrame(() => requestAnimationFrame(() => window.drawn = true)); return window.drawn")
-        _save(driver, folder / NAMES[1])
+        save(driver, folder / NAMES[1])
 
 
-def _save(driver: Any, path: Path) -> None:
+def save(driver: Any, path: Path) -> None:
     with Image.open(io.BytesIO(driver.get_screenshot_as_png())) as picture:
         picture.convert("RGB").save(path, optimize=True)
 
 
 def main() -> None:
-    """Draw the pictures of the documentation."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with at(folder / "home"):

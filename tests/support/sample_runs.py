@@ -22,14 +22,8 @@ from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, Wi
 Doc = Mapping[str, Any]
 Answer = Callable[[str, Doc], str]
 
-TASKS = (
-    "causalvqa_debug_paired",
-    *(f"mvp_mini_{name}" for name in SUBSETS),
-    "cast_bench",
-    "yocausal",
-    "yocausal_vlm",
-    "countervqa",
-)
+MVP = [f"mvp_mini_{name}" for name in SUBSETS]
+TASKS = ("causalvqa_debug_paired", *MVP, "cast_bench", "yocausal", "yocausal_vlm", "countervqa")
 SMALL = {
     **{name: {size: min(most, 2) for size, most in writer.sizes.items()} for name, writer in sample_writers().items()},
     "causalvqa": {"debug_per_type": 2, "test_per_stratum": 1},
@@ -64,11 +58,11 @@ def prepared_sample(factory: pytest.TempPathFactory) -> Path:
 def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:
     """A run's output folder; the folder's name is the model's."""
     folder.mkdir(parents=True)
-    groups = {"mvp_mini": [task for task in tasks if task.startswith("mvp_mini_")]}
+    members = [task for task in tasks if task in MVP]
     results = {
         "configs": {task: {} for task in tasks},
-        "group_subtasks": {name: members for name, members in groups.items() if members},
-        "versions": dict.fromkeys([*tasks, *groups], "1-A"),
+        "group_subtasks": {"mvp_mini": members} if members else {},
+        "versions": dict.fromkeys([*tasks, "mvp_mini"], "1-A"),
         "config": {"model": folder.name, "model_args": ""},
     }
     (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
@@ -95,18 +89,16 @@ def sometimes(seed: int, right: float) -> Answer:
             gap = 0.002 if is_right else -0.002
             forward = 1.0 + chance(doc["item_id"], "loss")
             steps = [forward + 0.1 * math.cos(step / 3) for step in range(10)]
+            backward = [loss + gap * (2 - step / 4.5) for step, loss in enumerate(steps)]
             return DenoisingResponse(
                 item_id=doc["item_id"],
                 loss=Directed[float](forward=forward, backward=forward + gap),
-                losses=Directed[list[list[float]]](
-                    forward=[steps], backward=[[loss + gap * (2 - step / 4.5) for step, loss in enumerate(steps)]]
-                ),
+                losses=Directed[list[list[float]]](forward=[steps], backward=[backward]),
                 timesteps=[float(step * 1000 // 11) for step in range(1, 11)],
                 windows=[WindowRecord(start=0, stop=16, borrowed=0, skipped=0, latents=4)],
             ).to_json()
         if task == "countervqa":
-            verdict = {"yes": ("Yes", "No"), "no": ("No", "Yes")}[doc["answer"]][not is_right]
-            return f"{verdict}."
+            return "Yes." if (doc["answer"] == "yes") == is_right else "No."
         letters = "ABCDE"[: len(doc["options"])]
         wrong = letters.replace(doc["answer"], "")
         letter = doc["answer"] if is_right else wrong[int(chance(doc["item_id"], "letter") * len(wrong))]

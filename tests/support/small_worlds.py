@@ -8,18 +8,25 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lmms_eval_tasks.api.release import write_file
 from lmms_eval_tasks.worlds.physics import rendering
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
-from lmms_eval_tasks.worlds.scenes.scene import Body, EventKey, Facts, Intervention, Scene, Sight, Violation, World
+from lmms_eval_tasks.worlds.scenes.scene import Body, Scene, Sight, Violation
 
 LONGEST = 60.0
 """Seconds in which what is waited for has to happen."""
+
+
+def body(name: str, size: Sequence[float] = (0.1,), place: Sequence[float] = (0.0, 0.0, 0.1), **rest: Any) -> Body:
+    """A body whose name begins with its colour and its shape."""
+    colour, shape, *_ = name.split()
+    return Body(name=name, shape=shape, colour=colour, size=list(size), place=list(place), **rest)
 
 
 def ball(
@@ -27,17 +34,16 @@ def ball(
 ) -> Body:
     """A ball that lies on the floor."""
     fields = {"place": [x, y, radius], "mass": 0.6, "bounce": 0.85, "friction": 0.15, **rest}
-    name, velocity = f"{colour} ball", [*velocity, 0.0]
-    return Body(name=name, shape="ball", colour=colour, size=[radius], velocity=velocity, **fields)
+    return body(f"{colour} ball", [radius], velocity=[*velocity, 0.0], **fields)
 
 
 def box(colour: str, x: float, wide: float = 0.12, **rest: Any) -> Body:
     fields = {"size": [0.05, wide, 0.18], "place": [x, 0.0, 0.18], "mass": 0.2, "friction": 0.9, **rest}
-    return Body(name=f"{colour} box", shape="box", colour=colour, **fields)
+    return body(f"{colour} box", **fields)
 
 
 def wall(place: list[float], size: list[float], name: str = "grey wall") -> Body:
-    return Body(name=name, shape="wall", colour="grey", size=size, place=place, moves="not at all", scenery=True)
+    return body(name, size, place, moves="not at all", scenery=True)
 
 
 def scene(*bodies: Body, name: str = "one", seconds: float = 1.5, **rest: Any) -> Scene:
@@ -55,38 +61,10 @@ def prototype() -> Scene:
     return scene(ball("red", -1.0, velocity=(2.4, 0.0)), ball("green", -0.3), box("blue", 0.4))
 
 
-def both_at_once() -> Scene:
+def both_at_once(name: str = "one") -> Scene:
     """Two balls hit a wide box at the same time; one is enough to push it over."""
     red, green = (ball(colour, -0.7, y, velocity=(2.2, 0.0)) for colour, y in (("red", -0.17), ("green", 0.17)))
-    return scene(red, green, box("blue", 0.0, wide=0.3))
-
-
-def one_after_the_other() -> Scene:
-    """The red ball hits the blue one away; the green one comes to where that lay half a second later."""
-    red = ball("red", -0.7, velocity=(2.6, 0.0), mass=0.35)
-    return scene(red, ball("green", 0.0, 0.95, velocity=(0.0, -1.3)), ball("blue", 0.0))
-
-
-def independent() -> Scene:
-    """The red ball hits the blue one; the green ball hits the white one, elsewhere."""
-    red, green = ball("red", -0.7, -0.4, velocity=(2.0, 0.0)), ball("green", 0.7, 0.5, velocity=(-2.0, 0.0))
-    return scene(red, ball("blue", 0.0, -0.4), green, ball("white", 0.0, 0.5))
-
-
-def known_by_removal(shown: Scene, pairs: Sequence[Sequence[str]] = ()) -> Facts:
-    """What is known of a scene with each of its bodies removed, and some pairs."""
-    from lmms_eval_tasks.worlds.physics.other_worlds import intervene
-    from lmms_eval_tasks.worlds.physics.rollout import roll_out
-
-    rollout = roll_out(shown)
-    removed = [[name] for name in shown.actors] + [sorted(pair) for pair in pairs]
-    changes = [Intervention(kind="remove", bodies=bodies) for bodies in removed]
-    worlds = [World(intervention=change, events=intervene(shown, change).events) for change in changes]
-    return Facts(scene=shown, events=rollout.events, worlds=worlds, lost_energy=rollout.lost_energy)
-
-
-def starts(colour: str, shape: str = "ball") -> EventKey:
-    return EventKey("starts", f"{colour} {shape}")
+    return scene(red, green, box("blue", 0.0, wide=0.3), name=name)
 
 
 class Looked(NamedTuple):
@@ -94,8 +72,11 @@ class Looked(NamedTuple):
     sights: list[Sight]
 
 
-def look(asked: tuple[Scene, Violation | None]) -> Looked:
-    """Frames and sights of a scene, perhaps of one that breaks a principle, from a process that renders."""
+Look = Callable[[Sequence[tuple[Scene, Violation | None]]], list[Looked]]
+
+
+def look_at(asked: tuple[Scene, Violation | None]) -> Looked:
+    """Frames and sights of a scene, perhaps of one that breaks a principle; a process that renders runs it."""
     from lmms_eval_tasks.worlds.physics.pictures import Filmer
     from lmms_eval_tasks.worlds.physics.rollout import roll_out
     from lmms_eval_tasks.worlds.physics.violations import broken_poses
@@ -123,8 +104,6 @@ def plain_clip(task: tuple[SceneClip, Path]) -> None:
         raise OSError("No space left on device")
     if clip.name.startswith("slow"):
         wait_until(lambda: (path.parent / "go").exists())
-    from lmms_eval_tasks.api.release import write_file
-
     write_file(path, encode_frames([np.full((16, 16, 3), 99, np.uint8)] * 2, 12, clip.digest))
 
 
@@ -137,8 +116,7 @@ class Here:
 
 def made(folder: Path) -> list[tuple[int, str]]:
     """The process and the name of each clip that was begun in a folder."""
-    log = folder / "log"
-    lines = log.read_text().splitlines() if log.exists() else []
+    lines = (folder / "log").read_text().splitlines() if (folder / "log").exists() else []
     return [(int(process), name) for process, name in map(str.split, lines)]
 
 

@@ -1,21 +1,16 @@
 """Answers counterfactual questions of worlds anew from the scene file, with nothing of the package.
 
 The scene becomes MuJoCo's XML here, is run here, and what happens is read from the state here, all written apart from
-`lmms_eval_tasks.worlds.physics` by the definitions of docs/worlds.md, so that a mistake there is not made here, too. By
-hand, for a prepared set:
-
-    python tests/support/worlds_recount.py SCENES.jsonl TABLE.parquet --number 100
+`lmms_eval_tasks.worlds.physics` by the definitions of docs/worlds.md, so that a mistake there is not made here, too.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import random
-from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 STEP, FRAME, DELAY = 0.002, 1 / 12, 0.6
 
@@ -24,8 +19,6 @@ Body = dict[str, Any]
 
 def to_xml(scene: dict[str, Any], without: set[str], fixed: set[str]) -> str:
     """The scene in MuJoCo's own language."""
-    from scipy.spatial.transform import Rotation
-
     bodies = []
     for body in scene["bodies"]:
         if body["name"] in without:
@@ -53,8 +46,7 @@ def parts_of(body: Body) -> list[tuple[list[float], list[float], int]]:
     size = body["size"]
     if body["shape"] != "tray":
         return [([0, 0, 0], size, 1)]
-    x, y, z = size
-    wall = 0.02
+    (x, y, z), wall = size, 0.02
     sides = [([way * (x - wall), 0, 0], [wall, y, z], 5) for way in (-1, 1)]
     ends = [([0, way * (y - wall), 0], [x, wall, z], 5) for way in (1, -1)]
     return [([0, 0, wall - z], [x, y, wall], 5), *sides, *ends]
@@ -91,14 +83,14 @@ class World:
     """A scene with an intervention (remove, freeze, delay), run to its end."""
 
     def __init__(self, scene: dict[str, Any], kind: str, names: list[str]) -> None:
-        import mujoco
-
         taken, fixed = (set(names) if kind == wanted else set() for wanted in ("remove", "freeze"))
         self.bodies: dict[str, Body] = {one["name"]: one for one in scene["bodies"] if one["name"] not in taken}
         self.model = mujoco.MjModel.from_xml_string(to_xml(scene, taken, fixed))
         self.free = {name for name in self.bodies if self.model.body(name).dofnum[0] == 6}
         moving = {name for name in self.bodies if self.model.body(name).dofnum[0]}
-        self._ease_hinges(moving - self.free)
+        for name in moving - self.free:
+            ease = self.model.body_invweight0[self.model.body(name).id]
+            ease[0] = max(ease[0], ease[1] * (max(self.bodies[name]["size"]) / 2) ** 2)
         self.data = mujoco.MjData(self.model)
         for name in self.free:
             self.data.qvel[self.model.body(name).dofadr[0] :][:3] = self.bodies[name].get("velocity", [0, 0, 0])
@@ -117,32 +109,24 @@ class World:
             return body in self.path and other in self.bodies and self._inside(body, other)
         return body in {"falls": self.fell, "starts": self.started}[what]
 
-    def _ease_hinges(self, hinged: set[str]) -> None:
-        for name in hinged:
-            ease = self.model.body_invweight0[self.model.body(name).id]
-            ease[0] = max(ease[0], ease[1] * (max(self.bodies[name]["size"]) / 2) ** 2)
-
     def _run(self, seconds: float, held: list[str]) -> None:
-        import mujoco
-
         model, data = self.model, self.data
         first = {name: data.body(name).xpos.copy() for name in self.path}
         upright = {name: data.body(name).xmat.reshape(3, 3)[:, 2].copy() for name in self.path}
         height = {name: place[2] for name, place in first.items()}
         dropped = dict.fromkeys(self.path, 0.0)
         near = self._pairs(0.004)
-        kept = {name: (self._slices(name), data.qvel.copy(), data.qpos.copy()) for name in held if name in self.path}
-        steps = 0
+        first_speeds, steps = data.qvel.copy(), 0
         for frame in range(round(seconds / FRAME)):
             while data.time < frame * FRAME - STEP / 2:
-                for (places, speeds), velocity, pose in kept.values():
-                    if data.time > DELAY + STEP / 2:
-                        continue
-                    released = data.time > DELAY - STEP / 2
+                for name in self.path.keys() & set(held) if data.time < DELAY + STEP / 2 else ():
+                    released, width = data.time > DELAY - STEP / 2, int(model.body(name).dofnum[0])
+                    place, speed = model.jnt_qposadr[model.body(name).jntadr[0]], int(model.body(name).dofadr[0])
+                    places, speeds = slice(place, place + width + (width == 6)), slice(speed, speed + width)
                     # A held body is as heavy as a wall.
                     model.dof_armature[speeds] = 0 if released else 1e6
-                    data.qpos[places] = pose[places]
-                    data.qvel[speeds] = velocity[speeds] if released else 0
+                    data.qpos[places] = model.qpos0[places]
+                    data.qvel[speeds] = first_speeds[speeds] if released else 0
                 mujoco.mj_step(model, data)
                 steps += 1
                 self.hit |= self._pairs() - near
@@ -164,18 +148,8 @@ class World:
             for name, path in self.path.items():
                 path.append(data.body(name).xpos.copy())
 
-    def _slices(self, name: str) -> tuple[slice, slice]:
-        place, speed = (
-            int(self.model.jnt_qposadr[self.model.body(name).jntadr[0]]),
-            int(self.model.body(name).dofadr[0]),
-        )
-        width = 6 if name in self.free else 1
-        return slice(place, place + width + (width == 6)), slice(speed, speed + width)
-
     def _pairs(self, margin: float = 0.0) -> set[frozenset[str]]:
         """The named bodies that touch each other, or are as near as a margin; one of them must be able to move."""
-        import mujoco
-
         if margin:
             kept = self.model.geom_margin.copy()
             self.model.geom_margin[:] = margin
@@ -189,22 +163,15 @@ class World:
         return found
 
     def _carried(self, name: str) -> bool:
-        """Whether a body is on a ramp or on a plank that turns."""
-        import mujoco
-
-        for other, body in self.bodies.items():
-            slopes = body["shape"] == "ramp" or (body["shape"] == "plank" and body.get("hinge"))
-            if slopes and other != name:
-                pairs = [(one, two) for one in self._geoms(name) for two in self._geoms(other)]
-                if (
-                    min(mujoco.mj_geomDistance(self.model, self.data, *pair, 0.08, np.zeros(6)) for pair in pairs)
-                    < 0.004
-                ):
-                    return True
-        return False
-
-    def _geoms(self, name: str) -> list[int]:
-        return [int(geom) for geom in np.flatnonzero(self.model.geom_bodyid == self.model.body(name).id)]
+        """Whether a body is on a ramp or on a plank that turns; such a body has one part, and so has what is on it."""
+        slopes = {
+            other
+            for other, body in self.bodies.items()
+            if body["shape"] == "ramp" or (body["shape"] == "plank" and body.get("hinge"))
+        }
+        one, *others = (int(self.model.body(body).geomadr[0]) for body in (name, *slopes - {name}))
+        between = (mujoco.mj_geomDistance(self.model, self.data, one, other, 0.08, np.zeros(6)) for other in others)
+        return any(distance < 0.004 for distance in between)
 
     def _inside(self, name: str, tray: str) -> bool:
         """Whether a body was out of a tray at some time and is in it at the end."""
@@ -219,42 +186,12 @@ def half_height(body: Body) -> float:
     return float(body["size"][0 if body["shape"] == "ball" else -1])
 
 
-def recount(scenes: dict[str, Any], rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """The items whose answer here is another one: id, the key, and the answer here."""
+def recount(scenes: dict[str, Any], questions: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """The counterfactual questions of a `questions.jsonl` whose answer here is another one: id, key, answer here."""
     wrong = []
-    for row in rows:
-        world = World(scenes[row["scene"]], row["intervention"], row["changed"].split(" and "))
-        answer = "yes" if world.says(*outcome_of(row)) else "no"
-        if answer != row["answer"]:
-            wrong.append((row["item_id"], row["answer"], answer))
+    for asked in questions:
+        world = World(scenes[asked["scene"]], asked["intervention"], asked["changed"].split(" and "))
+        answer = "yes" if world.says(*asked["outcome"]) else "no"
+        if answer != asked["answer"]:
+            wrong.append((asked["item_id"], asked["answer"], answer))
     return wrong
-
-
-def outcome_of(row: dict[str, Any]) -> tuple[str, str, str]:
-    """What a question is about: kind, body and other body."""
-    kind, body, other = (*row["about"][0].split(", "), "")[:3]
-    return kind, body, other
-
-
-def main() -> None:
-    """Draw questions of a prepared table, and say of how many the answer here is the key."""
-    import pyarrow.parquet as pq
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenes", type=Path)
-    parser.add_argument("table", type=Path)
-    parser.add_argument("--number", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    lines = [json.loads(line) for line in options.scenes.read_text(encoding="utf-8").splitlines()]
-    scenes = {line["scene"]["id"]: line["scene"] for line in lines}
-    rows = [row for row in pq.read_table(options.table).to_pylist() if row["subset"] == "counterfactual"]
-    drawn = random.Random(options.seed).sample(rows, min(options.number, len(rows)))
-    wrong = recount(scenes, drawn)
-    print(f"{len(drawn) - len(wrong)} of {len(drawn)} answers are the key's")
-    for line in wrong:
-        print(*line)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import pytest
+from small_worlds import Look, Looked, look_at
 
 from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.worlds.benchmark import STANDARD_SCENES
+from lmms_eval_tasks.worlds.card import FAMILIES
 from lmms_eval_tasks.worlds.physics import filming
 from lmms_eval_tasks.worlds.physics.processes import Renderers, open_renderers
+from lmms_eval_tasks.worlds.scenes.scene import Facts, Scene, Violation
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.worlds.kept_scenes import SceneDraft
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +34,31 @@ def rendering_process() -> Iterator[Renderers]:
 def one_renderer(rendering_process: Renderers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clips are rendered by that process: each further one would import MuJoCo again."""
     monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(rendering_process))
+
+
+@pytest.fixture
+def look(rendering_process: Renderers) -> Look:
+    """Asks that process for what is seen of scenes."""
+
+    def ask(asked: Sequence[tuple[Scene, Violation | None]]) -> list[Looked]:
+        answers = dict(rendering_process.each(look_at, asked))
+        assert not [answer.refused for answer in answers.values() if answer.refused]
+        return [answers[number].result for number in range(len(asked))]
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def drafts() -> list[SceneDraft]:
+    """The standard set."""
+    from lmms_eval_tasks.worlds.kept_scenes import read_drafts
+
+    return read_drafts(STANDARD_SCENES)
+
+
+@pytest.fixture(scope="session")
+def standard_facts(drafts: list[SceneDraft]) -> list[Facts]:
+    """What is known of the first scene of each family; it raises where something else happens than in the draft."""
+    from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+
+    return all_facts([next(one for one in drafts if one.scene.family == family) for family in FAMILIES], processes=1)

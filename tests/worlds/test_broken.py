@@ -9,11 +9,16 @@ import pytest
 
 pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
-from small_worlds import ball, look, rolling, scene, wall
+from small_worlds import Look, ball, rolling, scene, wall
 
-from lmms_eval_tasks.worlds.physics.processes import Renderers
 from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
-from lmms_eval_tasks.worlds.physics.violations import GONE, breaks_visibly, broken_poses
+from lmms_eval_tasks.worlds.physics.violations import (
+    GONE,
+    breaks_visibly,
+    broken_poses,
+    choose_violations,
+    suitable_violations,
+)
 from lmms_eval_tasks.worlds.scenes.scene import Hinge, Violation
 
 SCENE = rolling(seconds=1.0)
@@ -27,6 +32,10 @@ VIOLATIONS = {
     "stops": Violation(principle="inertia", body="red ball", time=0.2),
     "starts": Violation(principle="inertia", body="green ball", time=0.1),
 }
+SWINGING = scene(
+    ball("red", 0.0, place=[-0.5, 0.0, 0.5], moves="about its hinge", hinge=Hinge(point=[0.0, 0.0, 1.2], axis="y")),
+    seconds=0.5,
+)
 
 
 def path(poses: Any, body: str) -> Any:
@@ -58,9 +67,8 @@ def test_each_principle_is_broken_in_its_own_way() -> None:
     assert np.allclose(broken("vanishes", "red ball")[due:, 2], GONE, atol=1e-3)
     assert np.abs(np.diff(broken("vanishes", "green ball"), axis=0)).max() < 1e-3
     # What jumps is elsewhere at once and goes on.
-    jumps = broken("jumps", "red ball")
+    jumps, usual = broken("jumps", "red ball"), path(POSSIBLE.poses, "red ball")
     assert np.linalg.norm(jumps[due] - jumps[due - 1]) > 0.4
-    usual = path(POSSIBLE.poses, "red ball")
     assert np.allclose(jumps[due + 1] - jumps[due], usual[due + 1] - usual[due], atol=0.002)
     # What goes through another leaves it where it is, and still rolls on the floor.
     red, green = (broken("goes through", body) for body in ("red ball", "green ball"))
@@ -75,13 +83,8 @@ def test_each_principle_is_broken_in_its_own_way() -> None:
     assert np.linalg.norm(started[frame_after(HIT) - 1] - started[0]) > 0.15
 
 
-SWINGING = scene(
-    ball("red", 0.0, place=[-0.5, 0.0, 0.5], moves="about its hinge", hinge=Hinge(point=[0.0, 0.0, 1.2], axis="y")),
-    seconds=0.5,
-)
-
-
-def test_what_turns_about_a_hinge_can_vanish_and_nothing_else_and_what_cannot_be_broken_is_refused() -> None:
+def test_what_cannot_be_broken_is_refused_and_what_would_not_show_is_known() -> None:
+    """What turns about a hinge can vanish and nothing else."""
     gone = broken_poses(SWINGING, Violation(principle="permanence", body="red ball", time=0.25))
     assert np.isnan(gone[3:]).all() and np.array_equal(gone[:3], roll_out(SWINGING).poses[:3])
     for shown, violation, message in (
@@ -91,42 +94,47 @@ def test_what_turns_about_a_hinge_can_vanish_and_nothing_else_and_what_cannot_be
     ):
         with pytest.raises(ValueError, match=message):
             broken_poses(shown, violation)
-
-
-@pytest.mark.parametrize(
-    "violation",
-    [
+    for unseen in (
         Violation(principle="gravity", body="white ball", time=0.7),  # it lies on the floor by then
         Violation(principle="solidity", body="red ball", other="white ball", time=0.1),  # they do not meet
         Violation(principle="gravity", body="blue ball", time=0.1),  # it is not there
         Violation(principle="permanence", body="red ball", time=2.0),  # the clip has ended
-    ],
-)
-def test_what_breaks_nothing_is_known_not_to_be_visible(violation: Violation) -> None:
-    assert not breaks_visibly(SCENE, violation, POSSIBLE.poses)
+    ):
+        assert not breaks_visibly(SCENE, unseen, POSSIBLE.poses)
 
 
 def test_nothing_jumps_into_another_body_or_out_of_the_picture() -> None:
-    red = ball("red", 0.0, radius=0.15)
+    red, jumps = ball("red", 0.0, radius=0.15), Violation(principle="continuity", body="red ball", time=0.1)
     walls = [wall([x, 0.0, 0.2], [0.3, 0.7, 0.2], f"grey wall {x}") for x in (-0.6, 0.6)]
-    jumps = Violation(principle="continuity", body="red ball", time=0.1)
     moved = broken_poses(scene(red, *walls, seconds=0.5), jumps)[2:, :2]
     assert np.abs(moved[:, 0]).max() < 0.15 and np.abs(moved[:, 1]).min() > 0.4
-    behind = [wall([0.0, y, 0.4], [1.5, 0.4, 0.4], f"wall {y}") for y in (-0.56, 0.56)]
+    behind = [wall([0.0, y, 0.4], [1.5, 0.4, 0.4], f"grey wall {y}") for y in (-0.56, 0.56)]
     with pytest.raises(ValueError, match="room for red ball of scene one to jump to"):
         broken_poses(scene(red, *walls, *behind, seconds=0.5), jumps)
 
 
+def test_principles_suit_bodies_in_view_and_are_broken_equally_often() -> None:
+    shown = scene(ball("red", -1.0, velocity=(1.4, 0.0)), ball("green", 0.5), seconds=2.5)
+    rollout = roll_out(shown)
+    found = suitable_violations(shown, rollout)
+    assert {violation.principle for violation in found} == {"permanence", "continuity", "solidity", "inertia"}
+    assert all(breaks_visibly(shown, violation, rollout.poses) for violation in found)
+    aside = shown.camera.model_copy(update={"target": [0.0, -6.0, 0.5]})
+    assert suitable_violations(shown.model_copy(update={"camera": aside}), rollout) == []
+    # Also where scenes differ in what suits them.
+    often = [Violation(principle=name, body="a", time=1.0) for name in ("permanence", "continuity", "inertia")]
+    rare = Violation(principle="gravity", body="a", time=1.0)
+    chosen = choose_violations([often, [*often, rare], often, [*often, rare]] * 3)
+    principles = [violation.principle for violations in chosen for violation in violations]
+    assert set(map(len, chosen)) == {2} and {principles.count(name) for name in set(principles)} == {6}
+
+
 @pytest.mark.slow
-def test_every_principle_is_seen_to_be_broken_and_what_vanishes_takes_its_rod_with_it(
-    rendering_process: Renderers,
-) -> None:
+def test_every_principle_is_seen_to_be_broken_and_what_vanishes_takes_its_rod_with_it(look: Look) -> None:
     vanishes = Violation(principle="permanence", body="red ball", time=0.1)
     empty = scene(ball("blue", 0.0, -30.0), seconds=0.5)
     asked = [(SCENE, None), *((SCENE, one) for one in VIOLATIONS.values()), (SWINGING, vanishes), (empty, None)]
-    answers = dict(rendering_process.each(look, asked))
-    assert not [answer.refused for answer in answers.values() if answer.refused]
-    possible, *impossible, gone, nothing = (answers[number].result.frames for number in range(len(asked)))
+    possible, *impossible, gone, nothing = (looked.frames for looked in look(asked))
     for (how, violation), frames in zip(VIOLATIONS.items(), impossible, strict=True):
         due = frame_after(violation.time)
         before, after = (np.abs(frames[k].astype(int) - possible[k]).max() for k in (due - 1, due + 2))

@@ -15,24 +15,28 @@ from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.construct.countervqa.checks import check_set
 from lmms_eval_tasks.worlds.card import FAMILIES
-from lmms_eval_tasks.worlds.export import causal_links, chosen_families, graph_line, question_lines, scene_graph
+from lmms_eval_tasks.worlds.export import (
+    SceneGraph,
+    causal_links,
+    chosen_families,
+    graph_line,
+    question_lines,
+    scene_graph,
+)
 from lmms_eval_tasks.worlds.physics.rollout import roll_out
 from lmms_eval_tasks.worlds.scenes.scene import Body, Event, Facts, Intervention, World
 
 
-def facts_of(*bodies: Body) -> Facts:
+def graph_of(*bodies: Body) -> SceneGraph:
     shown = scene(*bodies, name="row_1")
-    rollout = roll_out(shown)
-    return Facts(scene=shown, events=rollout.events, worlds=[], lost_energy=rollout.lost_energy)
+    return scene_graph(Facts(scene=shown, events=roll_out(shown).events, worlds=[], lost_energy=0.0))
 
 
 def test_a_graph_is_what_interventions_show_and_questions_follow_from_it_by_rule(tmp_path: Path) -> None:
     """Red hits green, which hits blue; apart from them yellow hits white, in between."""
-    graph = scene_graph(
-        facts_of(
-            ball("red", -1.2, -0.4, (2.5, 0.0)), ball("green", -0.6, -0.4), ball("blue", 0.3, -0.4),
-            ball("yellow", -1.2, 0.5, (2.5, 0.0)), ball("white", -0.1, 0.5),
-        )
+    graph = graph_of(
+        ball("red", -1.2, -0.4, (2.5, 0.0)), ball("green", -0.6, -0.4), ball("blue", 0.3, -0.4),
+        ball("yellow", -1.2, 0.5, (2.5, 0.0)), ball("white", -0.1, 0.5),
     )  # fmt: skip
     pairs = [{event.body, event.other} for event in graph.events]
     assert pairs == [{"red ball", "green ball"}, {"yellow ball", "white ball"}, {"green ball", "blue ball"}]
@@ -42,11 +46,9 @@ def test_a_graph_is_what_interventions_show_and_questions_follow_from_it_by_rule
     write_file(tmp_path / "questions.jsonl", as_lines(lines))
     assert check_set(tmp_path) == {"adjacent_unlinked": 2, "absent": 2}
     assert [line["verdict"] for line in lines] == ["yes"] * 4
-
-
-def test_a_chain_is_asked_about_link_by_link_and_as_a_whole() -> None:
-    row = facts_of(ball("red", -1.2, velocity=(2.5, 0.0)), ball("green", -0.4), ball("blue", 0.4))
-    lines = question_lines(scene_graph(row), np.random.default_rng(0))
+    # A chain is asked about link by link.
+    chain = graph_of(ball("red", -1.2, velocity=(2.5, 0.0)), ball("green", -0.4), ball("blue", 0.4))
+    lines = question_lines(chain, np.random.default_rng(0))
     assert [(line["rule"], line["verdict"]) for line in lines if line["level"] < 3] == [("adjacent_linked", "no")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -10,55 +11,44 @@ from typing import Any
 
 import pytest
 from expected import Expected
-from made_facts import made_facts
 from refusals import refusal
-from releases import contents, write_clip
+from releases import contents
 from sample_runs import at
 from small_worlds import Here, plain_clip, rolling
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.sample.writers.worlds import DATA
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import benchmark as module
 from lmms_eval_tasks.worlds.benchmark import SetSize, prepare
 from lmms_eval_tasks.worlds.card import CARD, SPLIT
-from lmms_eval_tasks.worlds.kept_scenes import DraftTwin, SceneDraft, read_drafts, write_drafts
+from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, read_drafts, write_drafts
 from lmms_eval_tasks.worlds.physics import filming
 from lmms_eval_tasks.worlds.physics.filming import SceneClip
 from lmms_eval_tasks.worlds.questions.question import Question
-from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
-from lmms_eval_tasks.worlds.release import CLIPS, QUESTIONS, faults_of, question_lines
-from lmms_eval_tasks.worlds.scenes.scene import Facts
+from lmms_eval_tasks.worlds.release import CLIPS, QUESTIONS, SCENES, faults_of, read_questions
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
 @cache
-def chains(number: int) -> list[Facts]:
-    """Made-up scenes that go by the name of a family."""
-    found = made_facts(number)
-    return [one.model_copy(update={"scene": one.scene.model_copy(update={"family": "chain"})}) for one in found]
-
-
-@cache
-def questions_of_chains(number: int) -> list[Question]:
-    return questions_of_set(chains(number), 0)
+def sample_questions() -> list[Question]:
+    """Questions about three scenes, as they ship."""
+    return read_questions(DATA)
 
 
 def write_set(folder: Path) -> Path:
-    questions = questions_of_chains(3)
-    for name in {question.clip for question in questions}:
-        write_clip(folder / CLIPS / name, frames=2)
-    (folder / QUESTIONS).write_text(question_lines(questions), encoding="utf-8")
-    return folder
+    return Path(shutil.copytree(DATA, folder))
 
 
 def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path) -> None:
     first = prepare(source=write_set(tmp_path / "set"))[SPLIT]
     table, folder = load_table("worlds", SPLIT), benchmark_dir("worlds")
-    assert first.rows == len(table) and not first.missing and set(first.source_sha256) == {QUESTIONS}
-    assert set(table["family"]) == {"chain"} and all(clip.startswith(f"{SPLIT}/") for clip in table["clip"])
+    assert first.rows == len(table) and not first.missing and set(first.source_sha256) == {QUESTIONS, SCENES}
+    assert set(table["scene"]) == {one.scene for one in sample_questions()}
+    assert all(clip.startswith(f"{SPLIT}/") for clip in table["clip"])
     with at(tmp_path / "other"):
         again = prepare(source=folder)[SPLIT]
         assert benchmark_dir("worlds") != folder and (benchmark_dir("worlds") / QUESTIONS).is_file()
@@ -105,7 +95,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, expected: Expected) -> None:
     found = []
     for task, changes in WRONG:
-        question = next(one for one in questions_of_chains(12) if one.task == task)
+        question = next(one for one in sample_questions() if one.task == task)
         assert faults_of(question) == []
         found += [" ".join(fault) for fault in faults_of(question.model_copy(update=changes))]
     expected("\n".join(found))
@@ -118,40 +108,36 @@ def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, 
     assert not benchmark_dir("worlds").exists()
 
 
-def draft_of_facts(facts: Facts) -> SceneDraft:
-    twin = DraftTwin(body=facts.twin.scene.body(facts.twin.body)) if facts.twin else None
-    return SceneDraft(scene=facts.scene, unsure=[], twin=twin, violations=facts.violations, digest="0")
-
-
-def test_an_interrupted_build_goes_on_and_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts, scenes = chains(3), tmp_path / "scenes.jsonl"
-    drafts = [draft_of_facts(one) for one in facts]
-    monkeypatch.setattr(module, "_drafts", lambda *_: drafts)
-    monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.known_facts", lambda *_: facts)
+def test_an_interrupted_build_goes_on_and_gives_the_same(
+    drafts: list[SceneDraft], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenes, named = tmp_path / "scenes.jsonl", {one.scene for one in sample_questions()}
+    own = [draft for draft in drafts if draft.scene.id in named]
     filmed: list[str] = []
+    stops_at = 4
 
-    def stop(task: tuple[SceneClip, Path]) -> None:
-        if len(filmed) == 4:
+    def make(task: tuple[SceneClip, Path]) -> None:
+        if len(filmed) == stops_at:
             raise KeyboardInterrupt
-        go_on(task)
-
-    def go_on(task: tuple[SceneClip, Path]) -> None:
         filmed.append(task[0].name)
         plain_clip(task)
 
+    monkeypatch.setattr(module, "_drafts", lambda *_: own)
+    monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.known_facts", lambda *_: [])
+    monkeypatch.setattr(module, "questions_of_set", lambda *_: sample_questions())
     monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(Here()))
-    monkeypatch.setattr(filming, "make_clip", stop)
+    monkeypatch.setattr(filming, "make_clip", make)
     with pytest.raises(KeyboardInterrupt):
         prepare(scenes=scenes)
     assert not benchmark_dir("worlds").exists() and len(filmed) == 4
-    monkeypatch.setattr(filming, "make_clip", go_on)
+    stops_at = -1
     made = prepare(scenes=scenes)[SPLIT]
     assert len(filmed) == len(set(filmed)) == made.clips and not made.missing
-    assert set(filmed) <= {clip.name for draft in drafts for clip in draft.clips}
+    assert set(filmed) <= {clip.name for draft in own for clip in draft.clips}
     # Nobody expects as many items as the standard set has.
     assert not made.warnings and made.data_set.kind is SetKind.OWN
-    assert set(made.source_sha256) == {"scenes.jsonl", "events", QUESTIONS}
-    assert (benchmark_dir("worlds") / "scenes.jsonl").is_file() and not (benchmark_dir("worlds") / "work").exists()
+    assert set(made.source_sha256) == {SCENES, "events", QUESTIONS}
+    assert (benchmark_dir("worlds") / SCENES).is_file() and not (benchmark_dir("worlds") / "work").exists()
     # What is prepared is taken over: nothing is rendered again.
     again = prepare(scenes=scenes)[SPLIT]
     assert len(filmed) == made.clips and again.table_sha256 == made.table_sha256

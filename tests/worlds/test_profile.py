@@ -18,14 +18,7 @@ from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.worlds import report
 from lmms_eval_tasks.worlds.card import COLUMNS
-from lmms_eval_tasks.worlds.profile import (
-    ALL,
-    CAUSAL,
-    CONTROL_WRONG,
-    SEEN_RIGHTLY,
-    ModelProfile,
-    profile_of,
-)
+from lmms_eval_tasks.worlds.profile import ALL, CAUSAL, CONTROL_WRONG, SEEN_RIGHTLY, ModelProfile, profile_of
 
 DEPTHS = {"s0": "1", "s1": "1", "s2": "2", "s3": "3"}
 """Scene to its depth. Each is asked what happens in it (hit) and what is first (fall), then why it is hit, what would
@@ -75,10 +68,8 @@ def records_of(right: Right, view: str = "", supported: bool = True) -> Records:
     return found
 
 
-def profile(right: Right, supported: bool = True) -> ModelProfile:
-    found = profile_of(RunRecords("1", "model", list(records_of(right, supported=supported).values())))
-    assert found
-    return found
+def profile(right: Right, supported: bool = True) -> ModelProfile | None:
+    return profile_of(RunRecords("1", "model", list(records_of(right, supported=supported).values())))
 
 
 def percent(found: ModelProfile, of: str, *steps: str, depth: str = "") -> tuple[float, int] | None:
@@ -108,11 +99,10 @@ def test_depths_are_scored_apart_and_shares_have_intervals() -> None:
     assert percent(found, SEEN_RIGHTLY, *CAUSAL, depth="1") is None
     # Of depth 2 only perception is asked.
     left = [one for task, of in records.items() for one in of if one.stratum["depth"] != "2" or "perception" in task]
-    less = profile_of(RunRecords("1", "model", [left]))
-    assert less and less.depths == ["1", "3"]
+    assert profile_of(RunRecords("1", "model", [left])).depths == ["1", "3"]
     run, share = found.share_failing("seen")
     score = run.estimate(share)
-    assert score and (score.value, score.groups) == (50, 4) and 0 < score.low < 50 < score.high < 100
+    assert (score.value, score.groups) == (50, 4) and 0 < score.low < 50 < score.high < 100
 
 
 def test_evidence_is_right_where_it_matches_and_what_is_unscored_counts_nowhere() -> None:
@@ -123,32 +113,24 @@ def test_evidence_is_right_where_it_matches_and_what_is_unscored_counts_nowhere(
     assert gaps.questions(CONTROL_WRONG, CAUSAL) == (2, 2)
     # Of s0 one perception question is scored still.
     assert gaps.first_failures() == {"none fails": 4}
-    no_controls = records_of(lambda scene, step, event: None if step in ("seen", "ordered") else True)
-    assert profile_of(RunRecords("1", "model", list(no_controls.values()))) is None
+    assert profile(lambda scene, step, event: None if step in ("seen", "ordered") else True) is None
 
 
 @pytest.mark.usefixtures("home", "hundred_columns")
-def test_the_command_prints_each_run_and_each_view(
+def test_the_command_prints_each_run_and_each_view_and_refuses_one_without_both_kinds_of_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
     # The folders by which two runs of one model are told apart would be folded otherwise.
     monkeypatch.chdir(tmp_path)
-    blind = records_of(reasons_badly, "blind")
-    del blind["worlds_evidence_blind"]
-    one = write_records(Path("one"), records_of(sees_wrongly) | blind)
+    blind, whole = records_of(reasons_badly, "blind"), records_of(sees_wrongly)
+    one = write_records(Path("one"), whole | {task: of for task, of in blind.items() if "evidence" not in task})
     text = printed("worlds", "profile", one, write_records(Path("two/one"), records_of(reasons_badly)))
     assert max(map(len, text.splitlines())) <= 100
     expected(text)
-
-
-@pytest.mark.usefixtures("home", "hundred_columns")
-def test_a_run_without_both_kinds_of_questions_of_one_view_is_refused(tmp_path: Path, expected: Expected) -> None:
-    whole, blind = records_of(sees_wrongly), records_of(sees_wrongly, "blind")
-    run = write_records(tmp_path / "whole", whole)
     for held, other in (("perception", "counterfactual"), ("counterfactual", "perception")):
         tasks = (f"worlds_{held}", f"worlds_{other}_blind")
         part = write_records(tmp_path / held, {task: (whole | blind)[task] for task in tasks})
-        expected(refusal("worlds", "profile", run, part))
+        expected(refusal("worlds", "profile", one, part))
 
 
 def section_titles(*folders: Path) -> dict[str, list[str]]:
@@ -160,7 +142,7 @@ def section_titles(*folders: Path) -> dict[str, list[str]]:
 
 @pytest.mark.usefixtures("home")
 def test_a_page_shows_the_profile_once_at_the_first_causal_task(tmp_path: Path) -> None:
-    records = records_of(sees_wrongly)
+    records, blind = records_of(sees_wrongly), records_of(reasons_badly, "blind")
     parts = {
         "whole": records,
         "without": {task: of for task, of in records.items() if task != "worlds_counterfactual"},
@@ -173,12 +155,8 @@ def test_a_page_shows_the_profile_once_at_the_first_causal_task(tmp_path: Path) 
     # Of runs that differ in their tasks, each is shown once.
     assert section_titles(*runs.values()) == {"worlds_paired": TITLES, "worlds_counterfactual": TITLES}
     assert 'href=""' not in build_page([read_run(runs["alone"])]), "a benchmark without a paper links to none"
-
-
-@pytest.mark.usefixtures("home")
-def test_a_page_reads_the_other_tasks_of_the_same_view(tmp_path: Path) -> None:
-    blind = records_of(reasons_badly, "blind")
-    path = read_run(write_records(tmp_path / "one", records_of(sees_wrongly) | blind)).path
+    # It reads the other tasks of the same view.
+    path = read_run(write_records(tmp_path / "both", records | blind)).path
     run = RunRecords("1", "model", [blind["worlds_counterfactual_blind"]], results=path)
     (steps, *_) = report.panels("worlds_counterfactual", [run])
     assert "of 12 causal questions whose control is right, 1 are right" in steps.note

@@ -1,0 +1,19 @@
+"""Which rules of `lmms-eval-tasks bias` choose right options more often than guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import ascii_uppercase
+
+from lmms_eval_tasks.utils.scoring.shortcuts import ChoiceItem, chance, score_shortcut, text_shortcuts
+
+
+def rules_above_chance(asked: Iterable[tuple[str, str, Iterable[str], str]]) -> list[str]:
+    """The rules whose interval lies above guessing; of each question its group, text, options and right letter."""
+    items = [
+        ChoiceItem(group, (), question, tuple(options), ascii_uppercase.index(answer))
+        for group, question, options, answer in asked
+    ]
+    guessed = chance(items, None).single
+    scores = [score_shortcut(rule, items, None) for rule in text_shortcuts(items)]
+    return [one.name for one in scores if one.single.low > guessed.value]
