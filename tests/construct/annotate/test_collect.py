@@ -107,10 +107,13 @@ def test_what_is_not_answered_is_no_response(tmp_path: Path) -> None:
 def test_what_is_proposed_can_grade_the_answers(split: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the release withholds the keys, they come from a file beside the answers."""
     monkeypatch.chdir(tmp_path)
-    plan = make_plan("causalvqa", split, QUESTIONS, 4, responses=2, attention=0)
+    plan = make_plan("causalvqa", split, QUESTIONS, 4, responses=2, attention=1)
     Path("plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    write(tmp_path, a001=answers("a001", plan))
-    collected = CliRunner().invoke(app, ["annotate", "collect", "plan.csv", "a001.json", "--out", "people.csv"])
+    careless = {**answers("a002", plan), "answers": []}
+    write(tmp_path / "files", a001=answers("a001", plan), a002=careless)
+    collected = CliRunner().invoke(app, ["annotate", "collect", "plan.csv", "files", "--out", "people.csv"])
+    assert "2 annotators answered 5 of their 10 items" in collected.output
+    assert "left out, attention: 1 (a002 1 not passed)" in collected.output
     proposed = collected.output.splitlines()[-1].split()[2:]
     if split == "debug":
         assert proposed == ["humans", "people.csv", "--items", "causalvqa:debug"]

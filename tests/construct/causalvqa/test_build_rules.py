@@ -10,41 +10,19 @@ from lmms_eval_tasks.construct.causalvqa.filters import read_letter
 from lmms_eval_tasks.construct.causalvqa.rows import OptionText, QuestionText
 from lmms_eval_tasks.construct.causalvqa.versions import EqualMeanings
 from lmms_eval_tasks.construct.engine.roles import read_form
-from lmms_eval_tasks.construct.engine.texts import Fault
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 OPTION: TypeAdapter[str] = TypeAdapter(OptionText)
 QUESTION: TypeAdapter[str] = TypeAdapter(QuestionText)
 
 
-def reasons(faults: list[Fault]) -> list[str]:
-    return [fault.reason for fault in faults]
-
-
-def test_options_are_equal_by_their_words() -> None:
-    faults = rows.option_faults("The red ball.", [" a RED  ball!", "x1", "x2", "x3"])
-    assert reasons(faults) == ["a distractor is the answer itself"]
-    faults = rows.option_faults("x1", ["The red ball.", "a red ball", "x2", "x3"])
-    assert reasons(faults) == ["two distractors are equal"]
-    assert rows.option_faults("x1", ["The cat", "the cats", "two", "2"]) == []
-    assert reasons(rows.option_faults("x", ["The red ball (correct)", "y", "z", "w"])) == [rows.MARKED]
-
-
 @pytest.mark.parametrize(
-    ("question", "answer", "wrong", "leaked"),
-    [
-        ("Why does the red ball stop?", "The red ball", ["The blue ball"], True),
-        ("Why does the RED  ball stop?", "a red ball.", [], True),
-        ("Why does the red balloon stop?", "The red ball", [], False),
-        ("Why does the ball that is red stop?", "The red ball", [], False),
-        ("Does the red ball or the blue ball stop?", "The red ball", ["The blue ball", "Neither"], False),
-        ("Does the red ball or the blue ball stop?", "The red ball", ["The green ball", "Neither"], True),
-    ],
+    ("wrong", "leaked"), [([], True), (["The green ball", "Neither"], True), (["The blue ball", "Neither"], False)]
 )
-def test_a_question_that_holds_its_answer_gives_it_away(
-    question: str, answer: str, wrong: list[str], leaked: bool
-) -> None:
-    assert reasons(rows.question_faults(question, answer, wrong)) == ["the question gives the answer away"] * leaked
+def test_a_question_gives_its_answer_away_unless_it_holds_a_wrong_one_too(wrong: list[str], leaked: bool) -> None:
+    faults = rows.question_faults("Does the RED  ball or the blue ball stop?", "a red ball.", wrong)
+    assert [fault.reason for fault in faults] == ["the question gives the answer away"] * leaked
+    assert rows.option_faults("x1", ["The cat", "the cats", "two", "2"]) == []
 
 
 @pytest.mark.parametrize(

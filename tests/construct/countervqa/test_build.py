@@ -31,7 +31,6 @@ from lmms_eval_tasks.construct.engine.running import run_steps
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.sample.writers.countervqa import draw_clip
 from lmms_eval_tasks.utils.data.manifest import read_attrition
 from lmms_eval_tasks.utils.judge.replies import ServerError
 from lmms_eval_tasks.utils.people.baseline import LinkCounts
@@ -127,25 +126,6 @@ def test_nothing_is_written_where_nothing_is_kept_and_a_changed_set_is_found_out
     questions[3]["verdict"] = "no" if questions[3]["verdict"] == "yes" else "yes"
     file.write_text("".join(json.dumps(question) + "\n" for question in questions))
     expected(f"{said}\n\n{refusal(check_set, tmp_path / 'set')}")
-
-
-def test_no_clip_of_the_sample_world_has_an_action_that_it_is_said_not_to_have(tmp_path: Path) -> None:
-    drawn = {graph["clip"]: graph for graph in (draw_clip(0, number)[1] for number in range(1, 31))}
-    takes = [
-        {
-            "take_uid": clip.removesuffix(".mp4"),
-            "clip": clip,
-            "task": graph["task"],
-            "atomic_descriptions": [{**action, "timestamp": action["start"]} for action in graph["actions"]],
-        }
-        for clip, graph in drawn.items()
-    ]
-    (tmp_path / "annotations.json").write_text(json.dumps(takes))
-    (tmp_path / "graphs.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in drawn.values()))
-    build(tmp_path / "set", [tmp_path / "annotations.json"], links=tmp_path / "graphs.jsonl", min_depth=2)
-    assert set(check_set(tmp_path / "set")) == RULES and len(rows(tmp_path / "set" / GRAPHS)) > 1
-    for question in rows(tmp_path / "set" / QUESTIONS):
-        assert question["absent_action"] not in [action["text"] for action in drawn[question["clip"]]["actions"]]
 
 
 def test_the_commands_and_former_options_which_warn(given: dict[str, Any], tmp_path: Path) -> None:

@@ -13,15 +13,8 @@ from refusals import refusal
 from lmms_eval_tasks.construct.curation.candidates import Candidate, join_questions, read_candidates
 from lmms_eval_tasks.construct.engine.encoders import encode_texts, tfidf_encoder
 
-ROWS = [
-    {
-        "item_id": "1",
-        "clip": "x.mp4",
-        "question": "Where?",
-        "answer": "A",
-        "options": ["left", "right"],
-        "kind": "k",
-    },
+ROWS: list[dict[str, object]] = [
+    {"item_id": "1", "clip": "x.mp4", "question": "Where?", "answer": "A", "options": ["left", "right"], "kind": "k"},
     {"item_id": "2", "clip": "y.mp4", "question": "Where?", "answer": "right", "options": None, "kind": "l"},
 ]
 CANDIDATES = (
@@ -48,17 +41,9 @@ def test_three_forms_of_a_file(tmp_path: Path) -> None:
 def test_all_problems_are_listed(tmp_path: Path, expected: Expected) -> None:
     row = {"item_id": "1", "clip": "x", "question": "Q?", "answer": "A", "options": ["left", "right"], "skill": "s"}
     other = {**row, "item_id": "2", "answer": "C"}
-    lines = write_lines(
-        tmp_path / "c.jsonl",
-        row,
-        row,
-        other,
-        {**other, "item_id": "3", "answer": "up", "skill": ""},
-        {**other, "item_id": 4},
-        {**row, "item_id": "5", "clip": " "},
-        {"item_id": "6"},
-        [],
-    )
+    bad = [row, row, other, {**other, "item_id": "3", "answer": "up", "skill": ""}, {**other, "item_id": 4}]
+    bad += [{**row, "item_id": "5", "clip": " "}, {"item_id": "6"}, []]
+    lines = write_lines(tmp_path / "c.jsonl", *bad)
     (tmp_path / "empty.csv").write_text("item_id,clip,question,answer\n")
     (tmp_path / "list.csv").write_text("item_id,clip,question,answer,options\n1,x,Q?,A,[\n")
     (tmp_path / "bytes.parquet").write_bytes(b"")
