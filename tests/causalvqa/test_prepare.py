@@ -71,6 +71,8 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path) -> Non
         "Expected 100 groups, but got 7.",
     )
     assert load_table("causalvqa", "debug")["options"][0] == ["a", "b", "b"]
+    (release / "debug" / "videos" / "a.mp4").write_bytes(b"no video")
+    assert prepare(release)["debug"].missing, "a clip that cannot be opened counts as missing"
 
 
 def items_of(**changes: str) -> list[Mapping[str, str]]:

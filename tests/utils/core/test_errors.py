@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 from expected import Expected
+from refusals import refusal
 
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.errors import Problems
 
 
 def message(problems: Problems, *outcome: str) -> str:
-    with pytest.raises(InputError) as caught:
-        problems.raise_if_any("x.csv cannot be prepared", *outcome)
-    return str(caught.value)
+    return refusal(problems.raise_if_any, "x.csv cannot be prepared", *outcome)
 
 
 def test_problems_keep_their_order_and_the_rest_is_counted(expected: Expected) -> None:

@@ -21,7 +21,6 @@ from lmms_eval_tasks.utils.core.text import (
     hide_secrets,
     parse_arguments,
     quote,
-    summarize_names,
 )
 
 EVERY = {*KNOWN, *registry().variables}
@@ -39,14 +38,6 @@ def test_arguments_are_texts_by_name_and_quoted_values_bounded() -> None:
         (["\x9b2J", "\ud800"], r'`["\x9b2J", "\ud800"]`'), ("a" * 61, f"`{'a' * 60}…`"),
     ):  # fmt: skip
         assert quote(value) == quoted
-
-
-@settings(max_examples=30)
-@given(names=st.lists(st.text("xyz", min_size=1)), shown=st.integers(1, 9))
-def test_names_are_listed_and_the_rest_is_counted(names: list[str], shown: int) -> None:
-    lines = summarize_names(iter(names), shown, separator="\n").splitlines()
-    rest = int(re.fullmatch(r"… and (\d+) more", lines.pop())[1]) if len(names) > shown else 0  # type: ignore[index]
-    assert lines == names[:shown] and len(lines) + rest == len(names)
 
 
 def test_a_misspelt_variable_is_named_with_the_nearest_and_others_are_not(expected: Expected) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from expected import Expected
 from locks import held_by_another_process
+from refusals import refusal
 from releases import QUESTION, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
@@ -26,14 +26,8 @@ from lmms_eval_tasks.utils.data.prepare import preparing
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def refusal(read: Callable[[], object]) -> str:
-    with pytest.raises(InputError) as caught:
-        read()
-    return str(caught.value)
-
-
 def unusable(split: str) -> str:
-    return refusal(lambda: load_table("causalvqa", split))
+    return refusal(load_table, "causalvqa", split)
 
 
 def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +51,7 @@ def test_a_home_that_cannot_be_written_is_refused_at_once(
     messages = []
     for place in ("/proc", "file", "file/below", "/dev/null"):
         monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / place))
-        messages.append(refusal(lambda: prepare(release)))
+        messages.append(refusal(prepare, release))
     expected("\n".join(messages))
 
 
@@ -73,7 +67,7 @@ def test_what_is_not_prepared_or_was_tampered_with_is_refused(tmp_path: Path, ex
     for content in ('{"schema_version": 2}', "{", "[]"):
         (benchmark_dir("causalvqa") / "manifest.json").write_text(content)
         messages.append(unusable("debug"))
-    expected("\n".join([*messages, refusal(lambda: load_table("../x", "test"))]))
+    expected("\n".join([*messages, refusal(load_table, "../x", "test")]))
 
 
 def test_a_clip_that_has_gone_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected) -> None:

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import pyarrow
 import pytest
 from expected import Expected
+from refusals import refusal
 from releases import QUESTION, write_causalvqa
 from submission_world import taken_for_released
 
@@ -52,24 +53,18 @@ def held() -> tuple[int, SetKind]:
     return facts().rows, facts().data_set.kind
 
 
-def refusal(source: Path) -> str:
-    with pytest.raises(InputError) as refused:
-        prepare(source)
-    return str(refused.value)
-
-
 def test_another_set_is_refused_with_the_reason_and_taken_where_that_is_allowed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, expected: Expected
 ) -> None:
     prepare(release(tmp_path / "one", QUESTION))
     others = [release(tmp_path / "two", OTHER), release(tmp_path / "three", {**QUESTION, "question": "What else?"})]
-    expected("\n".join(map(refusal, others)))
+    expected("\n".join(refusal(prepare, one) for one in others))
     assert facts().source.endswith("one/CausalVQA")
     with caplog.at_level(logging.WARNING), preparing(replace=True):
         prepare(others[0])
     assert facts().source.endswith("two/CausalVQA")
     assert "replaces data that is not known to be the official release from" in caplog.text
-    assert "holds another set" in refusal(others[1])
+    assert "holds another set" in refusal(prepare, others[1])
     with pytest.raises(InputError, match="which sample data never replaces"), preparing(replace=True):
         prepare(release(tmp_path / "sample", QUESTION, sample=True))
 
@@ -112,7 +107,7 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
         prepare(source)
     assert held() == (2, SetKind.OFFICIAL)
     mark_as_built(source)
-    assert "this one is a set of one's own, 2 items; the new set has its items" in refusal(source)
+    assert "this one is a set of one's own, 2 items; the new set has its items" in refusal(prepare, source)
 
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
@@ -198,6 +193,14 @@ def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp
     with card_of(KNOWN):
         assert found_to_be(tmp_path, files=RELEASED) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
         assert found_to_be(tmp_path, files={"release.csv": b"another"}).kind is SetKind.UNKNOWN
+        # Other counts make a part, or a set of one's own.
+        for levels, kind in (
+            (("easy", "easy"), SetKind.PART), (("easy", "easy", "odd", "odd"), SetKind.OWN),
+            (("odd", "odd"), SetKind.OWN), ((*LEVELS, "hard", "hard"), SetKind.OWN), (("easy",) * 4, SetKind.OWN),
+        ):  # fmt: skip
+            assert found_to_be(tmp_path, levels, files=RELEASED) == DataSet(kind=kind, items=len(levels), of=4)
+            unknown = SetKind.UNKNOWN if kind is SetKind.PART else kind
+            assert found_to_be(tmp_path, levels).kind is unknown, "part of what, nobody knows"
     for open_facts in (None, SplitFacts()):
         with card_of(open_facts):
             assert found_to_be(tmp_path).kind is SetKind.UNKNOWN
@@ -205,17 +208,6 @@ def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp
         found = found_to_be(tmp_path, ("easy", "easy"), files={"part.jsonl": b"part"})
     assert found == DataSet(kind=SetKind.OFFICIAL, items=2, of=4)
     assert found.text == "the official release, 2 of 4 items"
-
-
-def test_other_counts_make_a_part_or_a_set_of_ones_own(tmp_path: Path) -> None:
-    for levels, kind in (
-        (("easy", "easy"), SetKind.PART), (("easy", "easy", "odd", "odd"), SetKind.OWN), (("odd", "odd"), SetKind.OWN),
-        ((*LEVELS, "hard", "hard"), SetKind.OWN), (("easy",) * 4, SetKind.OWN),
-    ):  # fmt: skip
-        with card_of(KNOWN):
-            assert found_to_be(tmp_path, levels, files=RELEASED) == DataSet(kind=kind, items=len(levels), of=4)
-            unknown = SetKind.UNKNOWN if kind is SetKind.PART else kind
-            assert found_to_be(tmp_path, levels).kind is unknown, "part of what, nobody knows"
 
 
 def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:

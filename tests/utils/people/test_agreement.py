@@ -17,7 +17,6 @@ from sklearn.metrics import cohen_kappa_score
 from lmms_eval_tasks.utils.people.agreement import (
     SharedItem,
     correlate_difficulty,
-    expected_agreement,
     find_consistency,
     find_opposed,
     kappa_bounds,
@@ -123,44 +122,17 @@ def test_it_is_cohens_kappa_of_all_pairs_of_observers_of_which_every_item_counts
         assert found.bounds is not None and found.bounds[0] - 1e-9 <= found.kappa <= found.bounds[1] + 1e-9
 
 
-@settings(max_examples=30)
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=40))
-def test_it_is_symmetric_and_one_of_copies(answers: list[tuple[bool, bool]]) -> None:
-    items = items_of_many([([True], both) for both in answers])
-    one = find_consistency((item, two_runs(item, 0, 1)) for item in items)
-    other = find_consistency((item, two_runs(item, 1, 0)) for item in items)
-    assert one is not None and other is not None
-    assert (one.kappa, one.agreement, one.bounds) == (other.kappa, other.agreement, other.bounds)
-    assert one.right == other.right[::-1]
-    if len({first for first, _ in answers}) > 1:
-        copies = items_of_many([([first, first], [first]) for first, _ in answers])
-        for found in (run_consistency(copies, 0), people_consistency(copies)):
-            assert found is not None and found.bounds is not None
-            assert (found.kappa, found.bounds[1]) == pytest.approx((1.0, 1.0))
-
-
-@pytest.mark.parametrize("expected", [0.2, 0.5, 0.62])
-def test_bounds_over_all_accuracies_are_the_papers(expected: float) -> None:
-    """Geirhos et al. bound the agreement by what is expected alone: these are ours, at the accuracies of that value
-    that allow most and least. With the accuracies at a and b from one half, expected = 1/2 + 2ab, and agreement is at
-    most 1 - |a - b| and at least |a + b|. Below one half, a and b have opposite signs and |a - b| >= 2 sqrt(|ab|), so
-    that agreement is 0 to 1 - sqrt(1 - 2 expected); above it, sqrt(2 expected - 1) to 1.
-    """
-    firsts = np.concatenate([np.linspace(0, 1, 20_001), [(1 + s * abs(2 * expected - 1) ** 0.5) / 2 for s in (-1, 1)]])
-    firsts = firsts[firsts != 0.5]
-    seconds = (expected - 1 + firsts) / (2 * firsts - 1)
-    known = [(a, b) for a, b in zip(firsts, seconds, strict=True) if 0 <= b <= 1]
-    if expected == 0.5:
-        known = [(0.5, b) for b in np.linspace(0, 1, 101)] + known
-    assert all(expected_agreement(a, b) == pytest.approx(expected) for a, b in known)
-    found = [bounds for a, b in known if (bounds := kappa_bounds(a, b)) is not None]
-    low = 0.0 if expected < 0.5 else (2 * expected - 1) ** 0.5
-    high = 1 - (1 - 2 * expected) ** 0.5 if expected < 0.5 else 1.0
-    assert min(least for least, _ in found) == pytest.approx((low - expected) / (1 - expected), abs=1e-3)
-    assert max(most for _, most in found) == pytest.approx((high - expected) / (1 - expected), abs=1e-3)
+def test_bounds_are_those_of_geirhos_et_al() -> None:
     # Expected 0.9 * 0.6 + 0.1 * 0.4 = 0.58, at most 0.7, at least 0.5; without a second outcome there are none.
     assert kappa_bounds(0.9, 0.6) == pytest.approx((-0.08 / 0.42, 0.12 / 0.42))
     assert kappa_bounds(1.0, 1.0) is None and kappa_bounds(1.0, 0.0) == (0.0, 0.0)
+    # Over all accuracies: where 0.2 or 0.62 is expected, agreement is 0 to 1 - sqrt(1 - 0.4), and sqrt(0.24) to 1.
+    for expected, low, high in ((0.2, 0.0, 1 - 0.6**0.5), (0.62, 0.24**0.5, 1.0)):
+        firsts = np.concatenate([np.linspace(0, 0.499, 9_999), [(1 - abs(2 * expected - 1) ** 0.5) / 2]])
+        pairs = [(a, b) for a in firsts if 0 <= (b := (expected - 1 + a) / (2 * a - 1)) <= 1]
+        found = [bounds for a, b in pairs if (bounds := kappa_bounds(a, b)) is not None]
+        assert min(least for least, _ in found) == pytest.approx((low - expected) / (1 - expected), abs=1e-3)
+        assert max(most for _, most in found) == pytest.approx((high - expected) / (1 - expected), abs=1e-3)
 
 
 def test_the_interval_is_of_groups_and_what_has_no_score_or_no_second_person_is_left_out() -> None:
@@ -178,6 +150,11 @@ def test_the_interval_is_of_groups_and_what_has_no_score_or_no_second_person_is_
     found = people_consistency(items)
     assert found is not None and (found.items, found.agreement, found.kappa) == (1, 0.0, -1.0)
     assert find_consistency([]) is None
+    # It is symmetric.
+    both = items_of_many([([True], pair) for pair in zip(run, person, strict=True)])
+    there, back = (find_consistency((item, two_runs(item, *order)) for item in both) for order in ((0, 1), (1, 0)))
+    assert there is not None and back is not None and there.right == back.right[::-1]
+    assert (there.kappa, there.agreement, there.bounds) == (back.kappa, back.agreement, back.bounds)
 
 
 @settings(max_examples=25)

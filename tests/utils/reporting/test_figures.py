@@ -45,7 +45,7 @@ from lmms_eval_tasks.utils.reporting.figure import (
     heat_map,
     share_plot,
 )
-from lmms_eval_tasks.utils.reporting.palette import INKS
+from lmms_eval_tasks.utils.reporting.palette import FURTHER, HUES, INKS, contrast, text_on
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 
 NASTY = "<script>alert(1)</script>\"'&$x^2$\n\x07"
@@ -85,21 +85,6 @@ def marks(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
     return found
 
 
-def labels(root: ElementTree.Element, side: str) -> dict[float, float]:
-    """Numbers of an axis to their places along it."""
-    style = {"x": "text-anchor:middle;fill:var(--muted", "y": "text-anchor:end;fill:var(--muted"}[side]
-    found = [one for one in root.iter("text") if style in one.attrib.get("style", "")]
-    # Numbers to the right are those of dots, or the last of the horizontal axis.
-    most = {"x": WIDTH, "y": WIDTH / 2}[side]
-    return {float(str(one.text)): float(one.attrib[side]) for one in found if float(one.attrib["x"]) < most}
-
-
-def line_through(known: dict[float, float], value: float) -> float:
-    """Where an axis has a value, by two of its numbers."""
-    (one, first), *_, (two, second) = sorted(known.items())
-    return first + (second - first) * (value - one) / (two - one)
-
-
 def test_texts_of_figures_are_escaped_and_letters_that_the_font_lacks_no_warning(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
@@ -134,43 +119,18 @@ def test_dots_stand_where_their_numbers_are() -> None:
     dots = [Dot.of("x", Estimate(40.0, 30.0, 55.0, 12), "1"), Dot("m", 62.5, kind="published"), Dot.of("none", None)]
     figure = DotPlot("c", [*dots, Dot("chance", 25.0, kind="chance")], (0, 100), "accuracy, %", 25)
     root = shown(figure)
-    numbers, at = labels(root, "x"), marks(root)
-    assert set(at) == {"x: 40.0 [30.0, 55.0]", "m: 62.5", "chance: 25.0"}
+    numbers = [one for one in root.iter("text") if "text-anchor:middle;fill:var(--muted" in one.attrib.get("style", "")]
+    (zero, *_, hundred) = [float(one.attrib["x"]) for one in numbers]
+    at = {title: (x - zero) / (hundred - zero) * 100 for title, (x, _) in marks(root).items()}
+    assert at == pytest.approx({"x: 40.0 [30.0, 55.0]": 40, "m: 62.5": 62.5, "chance: 25.0": 25}, abs=0.02)
     table = {str(label): score for label, _, score in figure.table().rows}
-    for label, score in table.items():
-        assert isinstance(score, Number)
-        if score.value is not None:
-            assert at[f"{label}: {score.text}"][0] == pytest.approx(line_through(numbers, score.value), abs=0.02)
     assert table["none"] == Number(None, unit="%") and "N/A" in texts(figure)
     # Its interval is the thick line on its height.
     (bar,) = (one.attrib["d"] for one in root.iter("path") if "opacity" in one.attrib.get("style", ""))
     ((left, height, right),) = re.findall(r"M ([\d.]+) ([\d.]+) *L ([\d.]+)", bar)
-    assert float(left) == pytest.approx(line_through(numbers, 30.0), abs=0.02)
-    assert float(right) == pytest.approx(line_through(numbers, 55.0), abs=0.02)
-    assert float(height) == at["x: 40.0 [30.0, 55.0]"][1]
-
-
-def test_points_and_lines_stand_where_their_numbers_are() -> None:
-    points = [
-        Point("a", 20.0, 30.0, tag="1"),
-        Point("b", 62.5, 7.5, "published"),
-        Point("people", 90.0, 50.0, "people"),
-    ]
-    scatter = ScatterPlot("c", points, ("accuracy, %", (0, 100)), ("CCI, points", (-20, 60)), (25, 0))
-    forward = Line("forward", [Place("", t, Estimate(t / 10, t / 10 - 5, t / 10 + 5, 9)) for t in (900, 100, 500)], "1")
-    backward = Line("reversed", [Place("", t, Estimate(60.0, 50.0, 70.0, 9)) for t in (100, 900)], "1", dashed=True)
-    lines = LinePlot("c", [forward, backward], "timestep", ("loss", (0.0, 100.0)), unit="")
-    assert {"forward", "reversed"} <= set(texts(lines))
-    for figure, title in ((scatter, "{}: {}, {}"), (lines, "{}: timestep {}: {}")):
-        root = shown(figure)
-        at, across, up = marks(root), labels(root, "x"), labels(root, "y")
-        assert len(at) == len(figure.table().rows)
-        for label, _, x, y in figure.table().rows:
-            assert isinstance(x, Number) and isinstance(y, Number)
-            place = at[title.format(label, x.text, y.text)]
-            # A number of the axis stands a third of its size below its place.
-            assert place[0] == pytest.approx(line_through(across, x.value or 0), abs=0.02)
-            assert place[1] == pytest.approx(line_through(up, y.value or 0) - 0.38 * SMALL, abs=0.02)
+    ends = [(float(end) - zero) / (hundred - zero) * 100 for end in (left, right)]
+    assert ends == pytest.approx([30.0, 55.0], abs=0.02)
+    assert float(height) == marks(root)["x: 40.0 [30.0, 55.0]"][1]
 
 
 def test_shares_are_of_the_whole() -> None:
@@ -246,24 +206,41 @@ def test_a_cut_text_is_no_wider_than_its_room(text: str, most: float) -> None:
 
 
 def test_ticks_are_round_and_axes_hold_every_value() -> None:
-    for bounds, numbers in (
-        ((0, 100), [0, 25, 50, 75, 100]),
-        ((-100, 100), [-100, -50, 0, 50, 100]),
-        ((0.11, 0.29), [0.15, 0.2, 0.25]),
-    ):
+    round_numbers = {
+        (0, 100): [0, 25, 50, 75, 100],
+        (-100, 100): [-100, -50, 0, 50, 100],
+        (0.11, 0.29): [0.15, 0.2, 0.25],
+    }
+    for bounds, numbers in round_numbers.items():
         assert ticks(bounds) == pytest.approx(numbers)
     # The axis of a difference holds no more than there can be; one without bounds has room at its ends.
+    open_above, difference = (0.0, math.inf), (-100.0, 100.0)
     for bounds, values, axis in (
-        ((0.0, 100.0), [3.0], (0.0, 100.0)),
-        ((-100.0, 100.0), [], (-20.0, 20.0)),
-        ((-100.0, 100.0), [-21.0, 3.0], (-40.0, 40.0)),
-        ((-100.0, 100.0), [99.0, -120.0], (-100.0, 100.0)),
-        ((0.0, math.inf), [], (0.0, 1.05)),
-        ((0.0, math.inf), [2.0, 4.0], (1.9, 4.1)),
-        ((0.0, math.inf), [1.0, 21.0], (0.0, 22.0)),
-        ((-math.inf, math.inf), [-5.0], (-5.25, -4.75)),
-    ):
+        ((0.0, 100.0), [3.0], (0.0, 100.0)), (difference, [], (-20.0, 20.0)), (difference, [-21.0, 3.0], (-40.0, 40.0)),
+        (difference, [99.0, -120.0], difference), (open_above, [], (0.0, 1.05)), (open_above, [2.0, 4.0], (1.9, 4.1)),
+        (open_above, [1.0, 21.0], (0.0, 22.0)), ((-math.inf, math.inf), [-5.0], (-5.25, -4.75)),
+    ):  # fmt: skip
         assert fit_axis(bounds, values) == axis
     cells = {("r", "c"): Estimate(-1.0, -2.0, 0.0, 5), ("r", "d"): Estimate(3.0, 2.0, 4.0, 5)}
     faint, full = re.findall(r"opacity:([\d.]+)", page_figures([heat_map("", "r", "cd", cells, (-math.inf, 9.0))])[0])
     assert FAINTEST < float(faint) < float(full) < FULLEST
+
+
+GROUNDS = {"light": ("#ffffff", "#f7f7f5"), "dark": ("#1b1f24", "#14171b")}
+"""The page's surface and ground."""
+
+
+@pytest.mark.parametrize("theme", list(GROUNDS))
+def test_hues_stand_out_from_the_page_and_their_numbers_are_read(theme: str) -> None:
+    for hue in (*HUES, FURTHER):
+        colour = getattr(hue, theme)
+        # WCAG 2.2: 3 for graphical objects (1.4.11), 4.5 for text (1.4.3).
+        assert min(contrast(colour, ground) for ground in GROUNDS[theme]) >= 3, colour
+        assert contrast(colour, text_on(colour)) >= 4.5, colour
+    # So are numbers on the fullest cell.
+    surface, accent, ink = (getattr(INKS[name], theme) for name in ("surface", "accent", "ink"))
+    parts = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in (surface, accent)]
+    mixed = [round(FULLEST * two + (1 - FULLEST) * one) for one, two in zip(*parts, strict=True)]
+    assert contrast("#" + "".join(f"{part:02x}" for part in mixed), ink) >= 4.5
+    # An ink is known by its colour.
+    assert len({ink.light for ink in INKS.values()}) == len(INKS) and FURTHER not in HUES

@@ -7,10 +7,10 @@ from collections import Counter
 from functools import partial
 
 import pytest
+from expected import Expected
 from published import records as published_records
-from yocausal_records import pair_record
 
-from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import (
@@ -21,7 +21,6 @@ from lmms_eval_tasks.utils.reporting.references import (
 )
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIRS_SCORED
-from lmms_eval_tasks.yocausal.card import CCI
 
 
 def test_a_count_has_no_interval_and_is_compared_with_nothing() -> None:
@@ -32,84 +31,30 @@ def test_a_count_has_no_interval_and_is_compared_with_nothing() -> None:
         assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == side
 
 
-def reference(task: str, name: str, items: int = 100) -> ReferencedMetric:
-    (found,) = [one for one in references_of(task, task, items) if one.metric.name == name]
-    return found
+def test_what_stands_beside_the_scores_of_each_task(expected: Expected) -> None:
+    lines = []
+    for name, task in sorted(registry().tasks.items()):
+        for one in references_of(name, name, 100):
+            assert len({model.model for model in one.published}) == len(one.published)
+            best = f", the best {one.best.model} {one.best.value:.2f}" if one.best else ""
+            people = "".join(f"; people {human.percent}" for human in one.people)
+            lines.append(f"{name}, {one.metric.name}: chance {one.chance}; {len(one.published)} models{best}{people}")
+        for view in (view for view in task.kind.views if view):
+            for seen in published_of_view(task.benchmark.folder, name, view):
+                lines.append(f"{name}, {view}, {seen.score}: {'people, ' * seen.people}{seen.model} {seen.value:.2f}")
+    (public,) = (one for one in references_of("cast_bench", "cast_bench", 80) if one.metric.name == "accuracy")
+    assert public.best is not None
+    expected("\n".join([*lines, f"cast_bench, 80 items: {public.best.model} {public.best.value:.2f}. {public.note}"]))
 
 
-FACTS: tuple[tuple[str, str, float | None, float | None, int, tuple[str, float] | None], ...] = (
-    ("causalvqa_paired", "single_accuracy", 20.0, 84.78, 6, ("Gemini 2.5 Flash", 71.63)),
-    ("causalvqa_debug_paired", "single_accuracy", 20.0, None, 0, None),
-    ("mvp_mini", "pair_accuracy", 25.0, 92.9, 14, ("Cosmos-Reason2-8B (second-hand)", 47.19)),
-    ("mvp", "pair_accuracy", 25.0, 92.9, 9, ("InternVL2.5-8B", 40.2)),
-    ("mvp_mini", "single_accuracy", 50.0, None, 0, None),
-    ("cast_bench", "accuracy", 16.67, 91.89, 13, ("Gemini-2.5-Pro", 50.34)),
-    ("cast_bench", "faithful", None, None, 13, ("GPT-5", 12.68)),
-    ("yocausal", "cci", 0.0, 8.67, 13, ("Wan2.1-T2V-14B", 5.91)),
-    ("yocausal_vlm", "rsi_human_protocol", 50.0, 79.08, 0, None),
-)
-
-
-def test_the_facts_are_those_of_the_same_score() -> None:
-    for task, name, chance, people, models, best in FACTS:
-        found = reference(task, name)
-        assert found.chance == chance
-        assert [human.percent for human in found.people] == ([] if people is None else [people])
-        assert len({model.model for model in found.published}) == len(found.published) == models
-        assert (None if found.best is None else (found.best.model, found.best.value)) == best
-
-
-def test_facts_are_of_the_same_questions() -> None:
-    paired = reference("causalvqa_paired", "pair_accuracy")
-    assert paired.people == () and "nobody answered both versions" in paired.note
-    # A subset stands beside its own facts.
-    found = reference("mvp_mini_intuitive_physics", "pair_accuracy")
+def test_a_subset_stands_beside_its_own_facts() -> None:
+    task = "mvp_mini_intuitive_physics"
+    (found,) = (one for one in references_of(task, task, 100) if one.metric.name == "pair_accuracy")
     rows = [row for row in published_records("mvp", "MVP paper Table 4") if row["category"] == "intuitive_physics"]
     (human,) = [row["value"] for row in rows if row["split"] == "human subset"]
     assert [one.percent for one in found.people] == [human]
     values = {(row["model"], row["value"]) for row in rows if row["split"] == "mini"}
     assert {(model.model, model.value) for model in found.published} <= values and len(found.published) == 11
-    # A run of the public questions stands beside their leaderboard.
-    found = reference("cast_bench", "accuracy", items=80)
-    assert found.best is not None and found.best.value == 76.2
-    assert found.people == () and "80 public questions" in found.note
-
-
-def test_cci_has_an_interval_about_it() -> None:
-    winners = ["forward", "backward", "forward", None, "tie"]
-    records = [
-        pair_record(f"p{number}", "animal" if number % 2 else "human", winners[number % 5], number % 3 > 0)
-        for number in range(100)
-    ]
-    found = estimate(CCI, [records])
-    assert found is not None
-    assert found.value == CCI.score_records(records)
-    assert -100 <= found.low < found.value < found.high <= 100
-    assert found.groups == sum(record.answered is not None for record in records)
-    assert estimate(CCI, [[record for record in records if record.fields["vlm_causality"]]]) is None
-
-
-SEEN: tuple[tuple[str, str, str, dict[str, float]], ...] = (
-    ("causalvqa_paired", "blind", "pair_accuracy", {"Blind Qwen2.5-72B-Instruct": 25.09}),
-    ("causalvqa_paired_blind", "blind", "pair_accuracy_reasoning", {"Blind Qwen2.5-72B-Instruct": 25.15}),
-    ("causalvqa_paired", "single_frame", "single_accuracy", {"Single Frame Human": 71.83}),
-    ("causalvqa_paired", "single_frame_last", "pair_accuracy", {"Single Frame Qwen2.5VL-7B-Instruct": 21.69}),
-    ("causalvqa_paired", "single_frame_first", "pair_accuracy", {}), ("causalvqa_paired", "", "pair_accuracy", {}),
-    ("causalvqa_debug_paired", "blind", "pair_accuracy", {}),
-    ("mvp_mini", "blind", "pair_accuracy", {"Any text model": 0.0}),
-    ("mvp", "single_frame_centre", "pair_accuracy", {"LLaVA-OV (Qwen2-7B)": 11.8, "Qwen2-VL (7B)": 16.7}),
-    ("mvbench_object_interaction", "blind", "mvbench_accuracy", {"Llama 3-8B": 29.0, "Llama 3-70B": 29.0}),
-    ("mvbench", "video_only", "mvbench_accuracy", {"VideoChat2 (Mistral)": 50.0}),
-    ("mvbench", "", "mvbench_accuracy", {"GPT-4V": 44.0, "VideoChat2 (Mistral)": 61.0}),
-)  # fmt: skip
-
-
-def test_what_is_published_of_a_view() -> None:
-    for task, view, score, values in SEEN:
-        folder = find_benchmark("causalvqa" if task.startswith("causalvqa") else "mvp").folder
-        entries = [one for one in published_of_view(folder, task, view) if one.score == score]
-        assert {one.model: pytest.approx(one.value) for one in entries} == values and len(entries) == len(values)
-        assert all(one.people == ("Human" in one.model) for one in entries)
 
 
 def test_scores_of_views_name_a_score_of_a_task_and_stand_beside_no_other_run() -> None:

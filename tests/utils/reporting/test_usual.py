@@ -27,16 +27,10 @@ from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 OWN = Metric("left_rate", "says left", lambda record: 100.0)
 METRICS = (
-    scores.PAIRS_SCORED,
-    OWN,
-    OWN.within("easy", lambda record: True),
-    scores.SINGLE_ACCURACY,
-    scores.OFFICIAL_ACCURACIES[1],
-    scores.PAIR_ACCURACY,
-    *scores.PAIR_ACCURACY.by("source", ("a", "b")),
-    scores.PAIR_ACCURACY_OFFICIAL,
-    *scores.COMMON_METRICS,
-)
+    scores.PAIRS_SCORED, OWN, OWN.within("easy", lambda record: True), scores.SINGLE_ACCURACY,
+    scores.OFFICIAL_ACCURACIES[1], scores.PAIR_ACCURACY, *scores.PAIR_ACCURACY.by("source", ("a", "b")),
+    scores.PAIR_ACCURACY_OFFICIAL, *scores.COMMON_METRICS,
+)  # fmt: skip
 PEOPLE = Human("single_accuracy", "test", 90.0, "a paper", "ten people")
 OF_PAIRS = {"task": "own", "score": "pair_accuracy", "unit": "percent", "source": "Table 1"}
 ENTRIES = [

@@ -26,13 +26,6 @@ def proportion(right: int, groups: int) -> list[Counts]:
     return [(100.0, 1.0)] * right + [(0.0, 1.0)] * (groups - right)
 
 
-def test_the_percentile_interval_of_yes_and_no_is_binomial() -> None:
-    # 397 of 793 pairs right: the bootstrap of a proportion is the binomial distribution itself.
-    found = intervals(Strata.of([proportion(397, 793)]), lambda sums: ratios(sums)[..., 0], method="percentile")
-    exact = 100 * stats.binom.ppf([0.025, 0.975], 793, 397 / 793) / 793
-    assert found == pytest.approx(exact, abs=0.3)
-
-
 def test_bca_is_scipys_bca() -> None:
     rng = np.random.default_rng(5)
     for parts, tolerance in (
@@ -137,19 +130,6 @@ def test_coverage_of_pair_accuracy(pairs: int) -> None:
     found = {n: macro_interval([[(100.0, 1.0)] * n + [(0.0, 1.0)] * (pairs - n)]) for n in set(simulated)}
     ends = np.array([found[right] for right in simulated])
     assert 93 <= 100.0 * np.mean((ends[:, 0] <= 100.0 * truths) & (ends[:, 1] >= 100.0 * truths)) <= 97
-
-
-@pytest.mark.slow
-def test_coverage_of_single_accuracy_with_pairs_that_hang_together() -> None:
-    # Both, one or none of a pair's members right; item accuracy is 0.5, and members agree more than chance would.
-    chances, pairs = [0.35, 0.3, 0.35], 120
-    simulated = np.random.default_rng(3).multinomial(pairs, chances, size=RUNS)
-    held = []
-    for index, (both, one, none) in enumerate(simulated.tolist()):
-        part = [(200.0, 2.0)] * both + [(100.0, 2.0)] * one + [(0.0, 2.0)] * none
-        low, high = macro_interval([part], draws=DRAWS, seed=index)
-        held.append(low <= 50.0 <= high)
-    assert 93 <= 100 * np.mean(held) <= 97
 
 
 @pytest.mark.slow

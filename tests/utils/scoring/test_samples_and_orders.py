@@ -198,12 +198,3 @@ def test_an_item_is_right_only_if_it_is_right_in_all_orders() -> None:
     cut = list(join_orders(LOGGED[: OPTIONS + 1]))
     assert SINGLE_ACCURACY.score_records(cut) == 100 * whole[0, 0], "an item that lacks orders has no score"
     assert SINGLE_ACCURACY.score([SINGLE_ACCURACY.item(LOGGED[0])]) is None
-
-
-def test_a_view_in_all_orders_is_compared_with_the_whole() -> None:
-    single = [replace(record, view="", fields={}) for record in LOGGED if "#" not in record.item_id]
-    compared = compare_records({"task": single}, {"task": list(join_orders(LOGGED))}, [PAIR_ACCURACY])
-    first, every = (CHOSEN[:, :, 0] == "A").all(axis=1), (CHOSEN == "A").all(axis=(1, 2))
-    assert compared.items == 2 * PAIRS and not compared.left_out and compared.test
-    assert (compared.test.only_first, compared.test.only_second) == ((first & ~every).sum(), 0)
-    assert compared.differences[0].change == pytest.approx(100 * (every.mean() - first.mean()))

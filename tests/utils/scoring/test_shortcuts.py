@@ -87,31 +87,6 @@ def test_overlap_counts_words_and_pairs_of_words() -> None:
     assert (values(score), score.decided) == ((50.0, None, None), 50.0)
 
 
-@st.composite
-def minimal_pairs(draw: st.DrawFn) -> list[ChoiceItem]:
-    """Pairs whose members share question and options, perhaps in another order, and have different keys."""
-    items = []
-    for number in range(draw(st.integers(1, 6))):
-        options = draw(st.permutations(OPTIONS))[: draw(st.integers(2, 4))]
-        question, stratum = draw(st.sampled_from(OPTIONS)), draw(st.sampled_from("ab"))
-        keys = draw(st.permutations(options))[:2]
-        for key in keys:
-            order = tuple(draw(st.permutations(options)))
-            items.append(item(number, order, order.index(key), question, stratum))
-    return items
-
-
-@settings(max_examples=20)
-@given(minimal_pairs())
-def test_minimal_pairs_leave_nothing_to_any_rule_that_reads_the_text(items: list[ChoiceItem]) -> None:
-    for one in text_shortcuts(items):
-        if not one.name.startswith("always"):
-            score = score_shortcut(one, items, 2)
-            assert score.pair is not None and score.pair.value == 0.0
-            assert score.removed in (100.0, None)
-            assert same_choice(one, items, 2) == 100.0
-
-
 ITEM = st.permutations(OPTIONS).flatmap(
     lambda options: st.tuples(st.just(tuple(options[:3])), st.integers(0, 2), st.sampled_from(OPTIONS))
 )

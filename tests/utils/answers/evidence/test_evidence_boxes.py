@@ -68,15 +68,15 @@ def test_conversion() -> None:
 def test_a_size_that_is_needed_is_not_guessed_and_numbers_that_are_not_finite_have_no_pixels() -> None:
     unsized = [convention for convention in BoxConvention if convention.can_convert(None)]
     assert unsized == [BoxConvention.XYXY_PX, BoxConvention.YXYX_PX]
-    assert not BoxConvention.XYXY_RESIZED.can_convert((640, 480))
+    sized = [convention for convention in BoxConvention if convention.can_convert((640, 480))]
+    assert sized == [*unsized, BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000]
     assert BoxConvention.XYXY_RESIZED.can_convert((640, 480), (320, 240))
-    assert BoxConvention.YXYX_N1000.can_convert((640, 480))
     for convention in BoxConvention:
         if convention not in unsized:
             with pytest.raises(ValueError, match=f"Expected the size of the frame to convert {convention.value} boxes"):
                 to_pixels((0, 0, 1, 1), convention)
-        for odd in (math.nan, math.inf, -math.inf):
-            if convention is not BoxConvention.XYXY_PX:
+        if convention is not BoxConvention.XYXY_PX:
+            for odd in (math.nan, math.inf, -math.inf):
                 assert to_pixels((1.0, 2.0, odd, 4.0), convention, FRAME, FRAME) is None
 
 
