@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from commands import printed
 from sample_runs import Doc, at, prepared_sample, write_sample_run
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed
@@ -29,19 +29,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield prepared
 
 
-def keyed_task(benchmark: str) -> Task:
-    """A task of a benchmark whose keys are known, and which needs no judge."""
+def keyed_task(benchmark: str) -> tuple[Task, list[dict[str, Any]]]:
+    """A task of a benchmark whose keys are known, and which needs no judge; and its rows."""
     for task in registry().tasks_of(benchmark).values():
         rows = read_table(task.benchmark.card, task.split)[0].to_pylist()
         if not task.kind.judge and all(row["answer"] for row in rows):
-            return task
+            return task, rows
     raise AssertionError(f"{benchmark} has no task whose keys are known")
 
 
-def asked_questions(task: Task) -> Mapping[Key, AskedQuestion]:
+def asked_questions(task: Task, rows: list[dict[str, Any]]) -> Mapping[Key, AskedQuestion]:
     """What people are asked about a task's split."""
     benchmark = task.benchmark
-    rows = read_table(benchmark.card, task.split)[0].to_pylist()
     if benchmark.human_study:
         return benchmark.human_study.questions(rows)
     if own := benchmark.inquiries.get(ANSWER):
@@ -52,11 +51,10 @@ def asked_questions(task: Task) -> Mapping[Key, AskedQuestion]:
 @pytest.mark.usefixtures("hundred_columns")
 @pytest.mark.parametrize("benchmark", list(registry().benchmarks))
 def test_a_run_is_set_beside_people(benchmark: str, tmp_path: Path) -> None:
-    task = keyed_task(benchmark)
-    items = f"{benchmark}:{task.split}"
+    task, rows = keyed_task(benchmark)
     draw = random.Random(0)
     lines = ["item,version,annotator,choice"]
-    for (item, version), question in asked_questions(task).items():
+    for (item, version), question in asked_questions(task, rows).items():
         for person in range(3):
             choice = question.answer if draw.random() < 0.7 or not question.choices else draw.choice(question.choices)
             annotator = str(person) if task.benchmark.pairs_of_clips else f"{version} {person}"
@@ -73,11 +71,10 @@ def test_a_run_is_set_beside_people(benchmark: str, tmp_path: Path) -> None:
         ).to_json()
 
     run = write_sample_run(tmp_path / "run", [task.name], answer)
-    result = CliRunner().invoke(app, ["humans", str(people), "--items", items, "--run", str(run)])
-    assert result.exit_code == 0, result.output
-    shown = [" ".join(line.split()) for line in result.output.splitlines()]
+    output = printed("humans", people, "--items", f"{benchmark}:{task.split}", "--run", run)
+    shown = [" ".join(line.split()) for line in output.splitlines()]
     number = sum(record.correct is not None for record in read_run(run).records[task.name])
-    assert number > 1 and any(line.startswith(f"run 1, people {number} ") for line in shown), result.output
-    assert "another key" not in result.output and "no person answered" not in result.output, result.output
+    assert number > 1 and any(line.startswith(f"run 1, people {number} ") for line in shown), output
+    assert "another key" not in output and "no person answered" not in output, output
     # An id that is longer than a line is broken, and the run's path is not.
-    assert max(len(line) for line in result.output.splitlines() if str(tmp_path) not in line) <= 100, result.output
+    assert max(len(line) for line in output.splitlines() if str(tmp_path) not in line) <= 100, output

@@ -1,52 +1,57 @@
-"""What holds of every task of every benchmark: its YAML, hooks, pointer and scores agree."""
+"""What holds of every task of every benchmark: its YAML, hooks, pointer and scores agree, and a thorough check finds
+nothing wrong.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
+from commands import printed
+from submission_world import prepare_world
 from task_states import task_state
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.testing.thorough import check_declared
-from lmms_eval_tasks.utils.benchmark.benchmark import Task
+from lmms_eval_tasks.testing.thorough import DIGESTS, check_declared, check_thoroughly
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD, task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.home import benchmark_dir
 
-BENCHMARKS = registry().benchmarks
-TASKS = registry().tasks
-
-
-def config_of(task: Task) -> dict[str, Any]:
-    return dict(task_configs(task.benchmark.folder)[task.name])
-
-
-def test_every_benchmark_here_can_be_used() -> None:
-    assert BENCHMARKS and registry().faults == ()
-    assert {task.benchmark.name for task in TASKS.values()} == set(BENCHMARKS)
-
-
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_every_prepare_can_replace(name: str) -> None:
-    shown = CliRunner().invoke(app, ["prepare", name, "--help"])
-    assert shown.exit_code == 0 and "--replace" in shown.stdout
+BENCHMARKS, TASKS = registry().benchmarks, registry().tasks
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_what_a_benchmark_declares_agrees(name: str) -> None:
+    assert registry().faults == () and name in {task.benchmark.name for task in TASKS.values()}
     check_declared(BENCHMARKS[name]).raise_if_any(name)
+    assert "--replace" in printed("prepare", name, "--help")
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_prints_which_way_its_scores_are_better(name: str) -> None:
-    state = task_state(name)
+    state, config = task_state(name), task_configs(TASKS[name].benchmark.folder)[name]
     better = {entry["metric"]: entry["higher_is_better"] for entry in state.config["metric_list"]}
-    assert list(better) == [*(entry["metric"] for entry in config_of(TASKS[name])["metric_list"]), RECORD]
+    assert list(better) == [*(entry["metric"] for entry in config["metric_list"]), RECORD]
     assert all(better[metric.name] is metric.higher_is_better for metric in state.metrics)
 
 
-def test_the_yaml_is_short() -> None:
-    assert all(len(task.metrics) <= 12 for task in TASKS.values())
-    files = [path for benchmark in BENCHMARKS.values() for path in benchmark.folder.glob("*yaml")]
-    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 700
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(root / "home"))
+        prepare_world(root / "releases")
+    return root / "home"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_thorough_check_finds_nothing(name: str, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(world))
+    if not benchmark_dir(name).is_dir():
+        with pytest.raises(InputError, match="no prepared split to draw them of"):
+            check_thoroughly(BENCHMARKS[name])
+        return
+    checked = check_thoroughly(BENCHMARKS[name])
+    checked.problems.raise_if_any(name)
+    assert DIGESTS in checked.notes[-1], "what its versions stand for is kept among the tests"

@@ -1,4 +1,4 @@
-"""The hooks that lmms-eval calls for CaST-Bench."""
+"""CaST-Bench's records, scores and hooks: what is unscored stays out and is counted, what is scored adds up."""
 
 from __future__ import annotations
 
@@ -9,20 +9,35 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from cast_bench import ROW, answer_with_truth, row, write_release
 from expected import Expected
 from loguru import logger
+from metric_scores import score_all
 from task_states import aggregations, docs_of, new_state, task_state
 
-from lmms_eval_tasks.cast_bench import hooks
+from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS
-from lmms_eval_tasks.cast_bench.submission import FILES, read_asked
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
-from lmms_eval_tasks.utils.scoring.record import QuestionText
+from lmms_eval_tasks.cast_bench.hooks import evidence_question, mean_box_area
+from lmms_eval_tasks.cast_bench.submission import (
+    FILES,
+    GROUNDING_METRICS,
+    official_metrics,
+    official_overall,
+    read_asked,
+)
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
+from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
+from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
+from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.record import Outcome, QuestionText, Record
 
-TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"
+KWARGS: dict[str, Any] = task_configs(registry().tasks["cast_bench"].benchmark.folder)["cast_bench"][
+    "lmms_eval_specific_kwargs"
+]
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -37,12 +52,6 @@ def process(doc: dict[str, Any], *said: Any) -> dict[str, Any]:
     state = task_state("cast_bench")
     state.metrics = METRICS
     return state.process_results(doc, list(said))
-
-
-def template() -> dict[str, Any]:
-    text = TEMPLATE.read_text(encoding="utf-8").replace("!function ", "")
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
 
 
 def answer(letter: str, box: list[int] | None = None) -> str:
@@ -73,18 +82,16 @@ def test_what_is_of_no_category_or_without_a_key_or_a_response(tmp_path: Path) -
     items = process(typeless, answer("B"))
     assert items["accuracy"] == {"group_id": "sav_000001", "value": 100, "score": 100}
     assert not [name for name in items if name.endswith(CATEGORIES) or name.endswith("_other")]
-    for said in ([], [None], [""], ["{" * 1000], [5]):
-        assert process(typeless, *said)["unparsed_rate"] == 100
+    assert {process(typeless, *said)["unparsed_rate"] for said in ([], [None], [""], ["{" * 1000], [5])} == {100}
     items = process({**typeless, "answer": None}, answer("B"))
     assert items["accuracy"] == {"group_id": "sav_000001", "value": None}
-    assert task_state("cast_bench").kind.metric("accuracy").score([items["accuracy"]]) is None
     assert (items["unscored_rate"], items["unparsed_rate"], items["im_viou"] is None) == (100, 0, False)
 
 
 def test_a_task_asks_and_reads_as_it_was_configured(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
     state = new_state("cast_bench")
-    text = state.doc_to_text(doc, template()["lmms_eval_specific_kwargs"]["gemini"])
+    text = state.doc_to_text(doc, KWARGS["gemini"])
     assert read_asked(text) == QuestionText.of(doc["question"], doc["options"])
     assert '"answer_choice": "A"' in text and "{{" not in text
     assert state.settings.convention.value == "yxyx_n1000"
@@ -97,15 +104,6 @@ def test_a_task_asks_and_reads_as_it_was_configured(tmp_path: Path) -> None:
     assert items[0]["im_viou"] < items[1]["im_viou"]
     with pytest.raises(SystemExit, match="CaST-Bench cannot be run as configured: 1 problem"):
         new_state("cast_bench").doc_to_text(doc, {"boxes": "px"})
-
-
-@pytest.mark.slow
-def test_known_models_are_configured_and_are_models_of_the_host() -> None:
-    from lmms_eval.models import MODEL_REGISTRY_V2
-
-    known = template()["lmms_eval_specific_kwargs"]
-    assert known["default"]["boxes"] == "xyxy_px" and known["qwen2_5_vl"]["boxes"] == "xyxy_resized"
-    assert all(MODEL_REGISTRY_V2.get_manifest(name) for name in set(known) - {"default"})
 
 
 @pytest.mark.slow
@@ -155,16 +153,160 @@ def test_what_is_written_of_a_run(tmp_path: Path) -> None:
     assert [line["predict"] for line in lines] == said
     assert ["And this?" in line["prompt"] for line in lines] == [False, True]
 
-    def overall() -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((folder / FILES["metrics"]).read_text("utf-8"))
-        return found
+    def overall() -> tuple[Any, ...]:
+        found = json.loads((folder / FILES["metrics"]).read_text("utf-8"))
+        assert found["config"]["pred_path"] == FILES["predictions"]
+        return (*(found["overall_per_qa"][name] for name in ("n_qas", "qa_accuracy")), found["missing_pred_files"])
 
-    metrics = overall()
-    assert (metrics["overall_per_qa"]["n_qas"], metrics["overall_per_qa"]["qa_accuracy"]) == (2, 0.5)
-    assert (metrics["missing_pred_files"], metrics["config"]["pred_path"]) == (0, FILES["predictions"])
+    assert overall() == (2, 0.5, 0)
     # Questions that were not asked are not submitted, and those that cannot be scored are not in the metrics.
     assert finish([items[0], {**items[1], "asked": False}], args)[0] == 1
-    assert (overall()["overall_per_qa"]["n_qas"], overall()["missing_pred_files"]) == (1, 1)
+    assert overall() == (1, 1, 1)
     keyless = process({**rows[0], "answer": None}, answer("B"))["submission_rows"]
     (*_, last) = finish([keyless], args)[1]
     assert last.endswith("The metrics are about the 0 of 1 questions that could be scored.")
+
+
+SIZES = ((640, 480), (320, 240), (640, 480))
+PIXELS = {"boxes": {"convention": "xyxy_px", "seen": None}}
+
+
+def restored(kwargs: dict[str, Any], *fields: dict[str, Any]) -> EvidenceSettings:
+    """The settings of a task after its log, with the fields of one record for all items or of each."""
+    state = task_state("cast_bench", kwargs=kwargs)
+    docs = [{"item_id": str(index), "width": width, "height": height} for index, (width, height) in enumerate(SIZES)]
+    assert state.kind.restore is not None
+    state.kind.restore(
+        state, docs, [{"record": {"fields": one}} for one in (fields if len(fields) == 3 else fields * 3)]
+    )
+    settings: EvidenceSettings = state.settings
+    return settings
+
+
+def test_a_log_says_how_boxes_are_read_and_questions_asked_and_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = ([616, 476], None, [616, 476])
+    settings = restored({"boxes": "xyxy_px"}, *({"boxes": {"convention": "xyxy_resized", "seen": one}} for one in seen))
+    assert settings.convention is BoxConvention.XYXY_RESIZED
+    assert [settings.seen(frame, None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
+    # A log that does not say, or says several, leaves it to the task.
+    several = [{"boxes": {"convention": name}} for name in ("xyxy_px", "xywh", "")]
+    for fields in ([{"boxes": {}}], several):
+        assert restored({"boxes": "yxyx_n1000"}, *fields).convention is BoxConvention.YXYX_N1000
+    assert restored({}, {"prompt": "mcq_letter:0"}).prompt.prompt_id == "mcq_letter"
+    assert restored({"tau_st": 0.25}, PIXELS).hits.tau_st == 0.25
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MATCHING", "supplement")
+    assert restored({"eps_overlap": 2, "coverage_aware": False}, PIXELS).hits.rule == "supplement"
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "yxyx_n1000")
+    assert restored({}, PIXELS).convention is BoxConvention.YXYX_N1000
+    with pytest.raises(InputError, match="'gone'"):
+        restored({}, {"prompt": "gone:0123"})
+
+
+WHOLE = {metric.name: metric for metric in (*EVIDENCE_SCORES.values(), *EVIDENCE_FORMAT)}
+"""The scores of all questions that a question contributes to, whatever its category."""
+
+
+def question_scores(record: Record) -> dict[str, float | None]:
+    return {name: metric.value(record) for name, metric in WHOLE.items()}
+
+
+def truth(box: str = "[0, 0, 200, 200]") -> tuple[EvidenceInstance, ...]:
+    times = {"evidence_start_time": "00:00", "evidence_end_time": "00:02"}
+    boxes = {str(second): box for second in range(3)}
+    return read_truth([{"evidence_instance_id": "p", "bboxes_in_range": boxes, **times}])
+
+
+def response(answer: str = "A", box: object = (0, 0, 200, 200), things: int = 1) -> str:
+    evidence = {
+        "evidence_start_time": "00:00",
+        "evidence_end_time": "00:02",
+        "evidence_rationale": "r",
+        "bboxes_in_time_range": {f"00:0{second}": box for second in range(3)},
+    }
+    said = {"instances": [{"instance_name": "p", "evidences": [evidence]}] * things, "answer_choice": answer}
+    return json.dumps(said)
+
+
+def question(**changes: Any) -> EvidenceQuestion:
+    facts = {"item_id": "q", "clip": "sav_1", "category": "why", "subtype": "why", "answer": "A", "truth": truth()}
+    return evidence_question(**{**facts, **changes})
+
+
+def test_a_perfect_response_and_its_record_in_json() -> None:
+    record = grade_evidence(question(), response())
+    assert record.outcome is Outcome.CORRECT
+    assert record.stratum == {"category": "why", "subtype": "why", "size": "large"}
+    scores = question_scores(record)
+    assert set(scores) <= {metric.name for metric in METRICS}
+    none = {"spurious": 0, "false_positives": 0, "grounding_unscored_rate": 0}
+    assert {name: value for name, value in scores.items() if value != 100} == none
+    two = grade_evidence(question(), response(things=2))
+    again = Record.from_json(json.loads(json.dumps(two.to_json())))
+    assert question_scores(again) == question_scores(two)
+
+
+def test_small_boxes_have_less_than_ten_thousand_square_pixels() -> None:
+    for box, size in (("[0, 0, 99, 101]", "small"), ("[0, 0, 100, 100]", "large")):
+        assert grade_evidence(question(truth=truth(box)), "").stratum["size"] == size
+    assert mean_box_area(truth("[0, 0, 10, 20]")) == 200 and mean_box_area([]) == 0
+
+
+def test_what_says_nothing_scores_zero_and_what_format_costs() -> None:
+    for said in ("", "no idea", None, 5, "{}"):
+        record = grade_evidence(question(), said)
+        scores = question_scores(record)
+        assert record.outcome is Outcome.UNPARSED
+        assert (scores["accuracy"], scores["im_viou"], scores["recoverable_rate"]) == (0, 0, 0)
+    records = [grade_evidence(question(), said) for said in ("I'd say: answer: A", response())]
+    total = score_all(METRICS, records)
+    assert (total["accuracy"], total["accuracy_diagnostic"], total["json_valid_rate"]) == (50, 100, 50)
+    long = grade_evidence(question(), response(things=1_000))
+    assert (long.outcome, long.answered) == (Outcome.UNPARSED, None)
+    assert long.detail == "the answer object has more than 100,000 characters and was not read"
+    assert long.fields["format"]["json_valid"] is False and long.fields["grounding"]["predicted"] == 0
+    assert grade_evidence(question(), response(things=100)).detail == grade_evidence(question(), "none").detail == ""
+
+
+@pytest.mark.parametrize("convention", [BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000, BoxConvention.XYXY_RESIZED])
+def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: BoxConvention) -> None:
+    record = grade_evidence(question(), response(), convention=convention)
+    assert record.outcome is Outcome.CORRECT and record.fields["grounding"] is None
+    assert record.fields["grounding_reason"] == f"{convention.value} boxes, size of the frame unknown"
+    scores = question_scores(record)
+    assert scores["accuracy"] == 100
+    assert {scores[name] for name in (*GROUNDING_METRICS, "faithful", "spurious", "faithful_strict")} == {None}
+    total = score_all(METRICS, [record, grade_evidence(question(), response())])
+    assert (total["grounding_unscored_rate"], total["unscored_rate"], total["im_viou"]) == (50, 0, 100)
+    # Without boxes no size is needed.
+    plain = grade_evidence(question(), '{"answer_choice": "A"}', convention=convention)
+    assert question_scores(plain)["spurious"] == 100
+
+
+@pytest.mark.parametrize(
+    ("convention", "frame", "seen", "shown"),
+    [
+        (BoxConvention.XYXY_N1000, (2000, 500), None, (1000, 1000)),
+        (BoxConvention.XYXY_RESIZED, (2000, 500), (1000, 250), (1000, 250)),
+        (BoxConvention.XYXY_RESIZED, (2000, 500), None, None),
+    ],
+)
+def test_sizes_belong_to_their_own_question(convention: BoxConvention, frame: Any, seen: Any, shown: Any) -> None:
+    width, height = shown or frame
+    said = response(box=[0, 0, 200 * width / frame[0], 200 * height / frame[1]])
+    record = grade_evidence(question(frame=frame, seen=seen), said, convention=convention)
+    assert question_scores(record)["im_viou"] == (100 if shown else None)
+    reason = "xyxy_resized boxes, size of the frame that the model was shown unknown"
+    assert shown or record.fields["grounding_reason"] == reason
+
+
+def test_what_could_not_be_asked_or_graded_is_unscored() -> None:
+    for changes, reason in (({"asked": False}, "no clip"), ({"answer": None}, "no answer key")):
+        record = grade_evidence(question(**changes), response())
+        scores = question_scores(record)
+        assert (record.outcome, record.why) == (Outcome.UNSCORED, reason)
+        assert scores["accuracy"] is scores["faithful"] is scores["accuracy_diagnostic"] is None
+        assert {scores[name] is None for name in ("im_viou", "json_valid_rate")} == {reason == "no clip"}
+        assert official_metrics(record) is None
+        assert official_overall([record], DEFAULTS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0

@@ -51,27 +51,22 @@ def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> No
             saved(tmp_path, line)
 
 
-@pytest.mark.parametrize(
-    ("options", "texts"),
-    [
+def test_options_are_read_from_a_prompt() -> None:
+    for options, *texts in (
         # Options without a text do not count.
-        ("\nA: a\nB: b", ["a", "b"]),
-        ("\nA: a\nB: b\nC: \nD: ", ["a", "b"]),
-        ("\nA:  a \r\nB: b", ["a", "b"]),
+        ("\nA: a\nB: b", "a", "b"),
+        ("\nA:  a \r\nB: b\nC: \nD: ", "a", "b"),
         # An option may go on in the next line.
-        ("\nA: a\nB: b\nC:\nthat was all", ["a", "b", "that was all"]),
-        ("\nA: one\n two\nB: b\n\nC: prose", ["one two", "b"]),
+        ("\nA: a\nB: b\nC:\nthat was all", "a", "b", "that was all"),
+        ("\nA: one\n two\nB: b\n\nC: prose", "one two", "b"),
         # The first option may stand beside or below.
-        ("\n\nA: a\nB: b", ["a", "b"]),
-        (" A: a\nB: b", ["a", "b"]),
-        ("\n \n\nA: a\nB: b\n\nC: prose", ["a", "b"]),
-        (" choose one\nA: a\nB: b", ["a", "b"]),
+        (" A: a\nB: b", "a", "b"),
+        ("\n \n\nA: a\nB: b\n\nC: prose", "a", "b"),
+        (" choose one\nA: a\nB: b", "a", "b"),
         # Without a line of the first there are none.
-        *((options, []) for options in ("", "\n", "\n\n", " B: b", "\nprose\nA: a", "\n(A) a\n(B) b")),
-    ],
-)
-def test_options_are_read_from_a_prompt(options: str, texts: list[str]) -> None:
-    assert read_asked(f"Question: Why\nnot?\nOptions:{options}") == QuestionText.of("Why not?", texts)
+        *((options,) for options in ("", "\n", "\n\n", " B: b", "\nprose\nA: a", "\n(A) a\n(B) b")),
+    ):
+        assert read_asked(f"Question: Why\nnot?\nOptions:{options}") == QuestionText.of("Why not?", texts), options
 
 
 def test_items_that_ask_the_same_have_their_lines_in_order(tmp_path: Path) -> None:
@@ -87,7 +82,10 @@ def test_items_that_ask_the_same_have_their_lines_in_order(tmp_path: Path) -> No
         )
 
 
-def test_lines_that_match_no_question_or_one_that_has_a_line_are_named(tmp_path: Path, expected: Expected) -> None:
+def test_lines_that_match_no_question_or_one_that_has_a_line_are_named_and_take_no_others_place(
+    tmp_path: Path, expected: Expected
+) -> None:
+    """The official script puts line 1, whose question it does not know, at index 1, over what was joined there."""
     lines = [("Why?", AB, "A"), ("Why?", AC, "A"), ("What?", "A: a", "A"), ("Why?", "(A) a", "A")]
     other, what = QuestionText.of("Why?", ["a", "c"]), QuestionText.of("What?", ["a"])
     # Each line is of a question of one of the tasks.
@@ -95,7 +93,10 @@ def test_lines_that_match_no_question_or_one_that_has_a_line_are_named(tmp_path:
     assert saved(tmp_path, *lines[:3]).join(items, tmp_path / "p.jsonl") is None
     unmatched, _ = joined(saved(tmp_path, *lines), WHY)
     twice, _ = joined(saved(tmp_path, lines[0], ("Why?", f"{AB}\nC: ", "B")), WHY)
-    expected(f"{unmatched}\n{twice}")
+    asked = (QuestionText.of(name, ["a", "b"]) for name in ("First?", "Second?"))
+    unknown, responses = joined(saved(tmp_path, ("Second?", AB, "A"), ("Unknown?", AB, "B")), *asked)
+    assert responses == [None, "A"]
+    expected(f"{unmatched}\n{twice}\n{unknown}")
 
 
 def test_the_question_is_what_the_official_expression_finds() -> None:
@@ -103,11 +104,3 @@ def test_the_question_is_what_the_official_expression_finds() -> None:
     assert len(cases) > 4
     for prompt, question in cases.items():
         assert prompt_question(prompt.strip("'").replace("\\n", "\n")) == question, prompt
-
-
-def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
-    """The official script puts line 1, whose question it does not know, at index 1, over what was joined there."""
-    found = saved(tmp_path, ("Second?", AB, "A"), ("Unknown?", AB, "B"))
-    asked = (QuestionText.of(name, ["a", "b"]) for name in ("First?", "Second?"))
-    message, responses = joined(found, *asked)
-    assert responses == [None, "A"] and "line 2: " in (message or "")

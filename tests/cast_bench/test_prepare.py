@@ -13,26 +13,28 @@ from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import oracle_path
-from refusals import refusal
 from releases import write_clip
 from sample_runs import at
 
 from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.benchmark import prepare
-from lmms_eval_tasks.cast_bench.card import OTHER
+from lmms_eval_tasks.cast_bench.card import (
+    CATEGORIES,
+    OPTION_KINDS,
+    OTHER,
+    UNKNOWN,
+    read_option_kind,
+    read_type,
+    type_definitions,
+)
 from lmms_eval_tasks.cast_bench.hooks import read_question, read_settings
 from lmms_eval_tasks.cast_bench.release import is_time, read_items
 from lmms_eval_tasks.registry import load_table, read_card
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
 
 TIMES = json.loads((Path(__file__).parents[1] / "utils/answers/evidence/cases/timestamps.json").read_text("utf-8"))
-
-
-def refused(source: Path, videos: Path | None = None) -> str:
-    return refusal(prepare, str(source), videos)
 
 
 def rows_of_table() -> list[dict[str, Any]]:
@@ -52,89 +54,23 @@ def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
     assert (prepared.rows, prepared.groups, prepared.clips, prepared.answers_withheld) == (3, 3, 2, False)
     first, other, second = rows_of_table()
     expected(json.dumps(first, indent=1))
-    assert (other["item_id"], other["clip_present"], other["width"], other["height"]) == (
-        "sav_000002_1", False, None, None,
-    )  # fmt: skip
+    assert [other[name] for name in ("item_id", "clip_present", "width")] == ["sav_000002_1", False, None]
     assert second["item_id"] == "sav_000001_2"
     assert other["option_kinds"] == ["text-based", None, "near-miss", "video-based"]
     assert clip_path("cast_bench", "test/sav_000001.mp4").is_symlink()
 
 
-@pytest.mark.parametrize("shape", ["file", "folder", "videos"])
-def test_clips_are_found_where_they_lie(tmp_path: Path, shape: str) -> None:
+def test_clips_are_found_where_they_lie_and_answers_may_be_withheld(tmp_path: Path) -> None:
     file = write_release(tmp_path / "release", [ROW])
-    places = {"file": tmp_path / "release", "folder": tmp_path / "release" / "videos", "videos": tmp_path / "else"}
-    write_clip(places[shape] / "sav_000001.mp4")
-    prepare(str(file if shape == "file" else file.parent), tmp_path / "else" if shape == "videos" else None)
-    assert load_table("cast_bench", "test")["clip_present"] == [True]
-
-
-def test_every_problem_is_named_at_once_and_nothing_is_written(tmp_path: Path, home: Path, expected: Expected) -> None:
-    rows: list[object] = [
-        ROW,
-        b"not json",
-        [1],
-        row(video="../x.mp4", question=" "),
-        row(options={"A": "a"}, answer="A"),
-        row(options={"A": "a", "B": "b", "D": "d", "E": "e"}),
-        row(options="abcd"),
-        row(answer="E"),
-        row(answer="b"),
-        {**ROW, "evidence": "[{"},
-        {**ROW, "evidence": {"a": 1}},
-        {**ROW, "evidence": "[5]"},
-        row({}, {"evidence_instance_id": ["ball"]}, {"evidence_end_time": "9" * 30}),
-        row({"bboxes_in_range": {"\u00b2:05": [1, 2, 3, 4]}}, {"bboxes_in_range": [1, 2, 3, 4]}),
-        row({"bboxes_in_range": {"0": "[1, 2, NaN, 4]"}}),
-        {name: value for name, value in ROW.items() if name not in ("video", "options", "evidence")},
-        row(distractor_types={"A": "funny"}),
-    ]
-    expected(refused(write_release(tmp_path / "release", rows)))
-    assert not home.exists()
-
-
-def test_what_is_no_release_is_named(tmp_path: Path, home: Path, expected: Expected) -> None:
-    (tmp_path / "empty").mkdir()
-    release = write_release(tmp_path / "release", [ROW])
-    messages = [
-        refused(tmp_path / "empty"),
-        refused(tmp_path / "gone.jsonl"),
-        refused(release, tmp_path / "gone"),
-        # A folder without any clip is the wrong one.
-        refused(release, tmp_path / "empty"),
-        refused(write_release(tmp_path / "none", [])),
-        refused(write_release(tmp_path / "some", [ROW, row(answer=None)])),
-    ]
-    expected("\n".join(messages))
-    assert not (home / "cast_bench").exists()
+    # Without a folder, saved responses can be scored.
+    assert len(prepare(str(file))["test"].missing) == 1
     with at(tmp_path / "other"):
         assert prepare(str(write_release(tmp_path / "withheld", [row(answer=None)])))["test"].answers_withheld
-    # Without a folder, saved responses can be scored.
-    assert len(prepare(str(release))["test"].missing) == 1
-
-
-def test_the_hub_is_asked_for_questions_and_for_clips_that_nobody_gave(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    revision = "0123456789abcdef0123456789abcdef01234567"
-    write_release(tmp_path / "hub" / revision / "data", [ROW])
-    write_clip(tmp_path / "hub" / revision / "clips" / "sav_000001.mp4")
-    asked: list[tuple[str, Any]] = []
-
-    def download(hub_id: str, repo_type: str, allow_patterns: list[str]) -> str:
-        if len(asked) == 2:
-            raise OSError("no such dataset\nmore")
-        asked.append((hub_id, "*.mp4" in allow_patterns))
-        return str(tmp_path / "hub" / revision)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    prepare()
-    assert load_table("cast_bench", "test")["clip_present"] == [True]
-    assert read_manifest(read_card("cast_bench")).splits["test"].revision == revision
-    prepare("someone/CaST-Bench", tmp_path / "hub" / revision / "clips")
-    assert asked == [("wovenbytoyota-vai/CaST-Bench", True), ("someone/CaST-Bench", False)]
-    with pytest.raises(InputError, match="CaST-Bench cannot be loaded from wovenbytoyota-vai/CaST-Bench: no such data"):
-        prepare()
+    write_clip(tmp_path / "else" / "sav_000001.mp4")
+    assert prepare(str(file.parent), tmp_path / "else")["test"].missing == ()
+    write_clip(tmp_path / "release" / "sav_000001.mp4")
+    for source in (file, file.parent):
+        assert prepare(str(source))["test"].missing == ()
 
 
 SEVEN = {letter: f"Because {letter}." for letter in "ABCDEFG"}
@@ -181,9 +117,8 @@ def test_what_the_official_code_scores_is_prepared_with_a_warning_and_scored_ali
         assert (grounding["true"], grounding["im_tiou"], grounding["im_viou"]) == pytest.approx(numbers)
 
 
-@pytest.mark.parametrize("text", [*TIMES["times"], *TIMES["others"]], ids=repr)
-def test_what_a_careful_reader_takes_for_a_time(text: str) -> None:
-    assert is_time(text) == (text in TIMES["times"])
+def test_what_a_careful_reader_takes_for_a_time() -> None:
+    assert [text for text in (*TIMES["times"], *TIMES["others"]) if is_time(text)] == TIMES["times"]
 
 
 anything = st.recursive(
@@ -215,10 +150,29 @@ def test_the_public_questions() -> None:
     assert Counter(table["question_type"]) == expected["question_type"]
     assert len(expected["question_type"]) == 17
     assert Counter(table["category"]) == {
-        "causal_explanation": 29,
-        "inferential_description": 25,
-        "counterfactual_reasoning": 13,
+        "causal_explanation": 29, "inferential_description": 25, "counterfactual_reasoning": 13,
         "predictive_anticipation": 13,
-    }
+    }  # fmt: skip
     assert OTHER not in table["subtype"]
     assert EVIDENCE.keys() == json.loads(table["evidence"][0])[0].keys()
+
+
+TYPES = json.loads(Path(__file__).with_name("types.json").read_text("utf-8"))
+"""The supplement's types as Prompt 6 prints them, other spellings, what is none of them, and kinds of options."""
+
+
+def test_every_subtype_of_the_paper_is_known_by_name_and_by_number() -> None:
+    assert [read_type(name).subtype for name in type_definitions()] == list(TYPES["printed"].values())
+    for printed, subtype in TYPES["printed"].items():
+        number, _, name = printed.partition(" ")
+        assert {read_type(text).subtype for text in (printed, name, number, name.upper())} == {subtype}
+    assert Counter(read_type(printed).category for printed in TYPES["printed"]) == dict(
+        zip(CATEGORIES, (2, 2, 10, 2), strict=True)
+    )
+
+
+def test_other_spellings_are_the_same_and_what_is_none_of_them_is_not_guessed() -> None:
+    assert {text: read_type(text).subtype for text in TYPES["spellings"]} == TYPES["spellings"]
+    assert {read_type(text) for text in TYPES["none"]} == {UNKNOWN}
+    kinds = {**TYPES["kinds"], **{kind: kind for kind in OPTION_KINDS}}
+    assert {text: read_option_kind(text) for text in kinds} == kinds

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from annotated_takes import draw_takes, write_takes
 from expected import Expected
+from refusals import refusal
 
 from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, links_of_takes, read_links
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of, read_takes
-from lmms_eval_tasks.utils.core.errors import InputError
+
+REAL, *FAULTY = map(json.loads, Path(__file__).with_name("annotations.jsonl").read_text("utf-8").splitlines())
+"""Annotations as the release has them, not in order, with fields that are missing or null; and others with a fault."""
 
 
 def written(folder: Path, value: Any, name: str = "annotations.json") -> Path:
@@ -20,57 +21,12 @@ def written(folder: Path, value: Any, name: str = "annotations.json") -> Path:
     return path
 
 
-def nested(**takes: list[Any]) -> dict[str, Any]:
-    return {"ds": "9.1", "take_cam_id_map": {"t1": {}}, "annotations": takes}
-
-
-REAL = nested(
-    t1=[
-        {
-            "annotator_id": "1",
-            "rejected": False,
-            "descriptions": [
-                # As the release has them: not in order, with fields that are missing or null.
-                {"text": "C cuts  the onion.", "timestamp": 7.5, "subject": "C", "ego_visible": True, "best_exo": None},
-                {
-                    "text": "C takes a knife.",
-                    "timestamp": 3,
-                    "subject": "C",
-                    "unsure": False,
-                    "best_exo": {"cam_id": "x"},
-                },
-                {"text": None, "timestamp": 4.0, "subject": "C"},
-                {"text": "C looks away.", "timestamp": 5.0, "unsure": True},
-                {"text": "O waves.", "timestamp": None, "subject": "O"},
-                {"text": "O sits down.", "timestamp": 7.5, "subject": None},
-                {"timestamp": 9.0},
-                "nothing",
-            ],
-        },
-        {"annotator_id": "2", "rejected": True, "descriptions": [{"text": "x", "timestamp": n} for n in range(9)]},
-        {"annotator_id": "3", "descriptions": [{"text": "C sings.", "timestamp": 1.0}]},
-    ],
-    t2=[],
-    t3=[{"annotator_id": "4"}],
-)
-
-
-def test_the_real_nesting_with_its_missing_fields(tmp_path: Path) -> None:
+def test_the_real_nesting_with_its_missing_fields(tmp_path: Path, expected: Expected) -> None:
     takes, warnings = read_takes([written(tmp_path, REAL)])
     assert [take.uid for take in takes] == ["t1", "t2", "t3"]
-    assert takes[0].actions == (
-        TimedAction("A00", 3.0, None, "C takes a knife.", "C"),
-        TimedAction("A03", 7.5, None, "C cuts the onion.", "C"),
-        TimedAction("A04", 7.5, None, "O sits down.", None),
-    )
+    expected("\n".join([*map(str, takes[0].actions), *warnings]))
     assert takes[0].left_out == {"A01", "A02", "A05"}
     assert (takes[0].clip, takes[0].task, takes[1].actions, takes[2].actions) == ("t1.mp4", "", (), ())
-    place = "annotations.json, take `t1`, description"
-    assert warnings == (
-        f"Descriptions without a usable timestamp, left out: 2 ({place} 5, {place} 8).",
-        f"Descriptions without a text, left out: 2 ({place} 3, {place} 7).",
-        f"Descriptions that the annotator was unsure of, left out: 1 ({place} 4).",
-    )
 
 
 def test_both_forms_say_the_same(tmp_path: Path) -> None:
@@ -86,40 +42,12 @@ def test_both_forms_say_the_same(tmp_path: Path) -> None:
     assert pairs["take-003"].links == tuple((f"A{a:02d}", f"A{b:02d}") for a, b in drawn["take-003"]["links"])
 
 
-FAULTY: tuple[Any, ...] = (
-    7,
-    [],
-    nested(),
-    [{"take_uid": 3}],
-    ["x"],
-    [{"take_uid": "../up"}],
-    nested(t="x"),
-    [{"take_uid": "t", "atomic_descriptions": "x"}],
-    [{"take_uid": "t"}, {"take_uid": "t"}],
-    [{"take_uid": "t", "clip": "/etc/x.mp4"}],
-    [{"take_uid": "t", "clip": "a.mp4"}, {"take_uid": "u", "clip": "a.mp4"}],
-    [{"take_uid": "t", "interaction": "h2h"}],
-    [{"take_uid": "t", "atomic_descriptions": [{"id": "x", "text": "a", "timestamp": n} for n in (1, 2)]}],
-)
-
-
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(InputError) as caught:
-        call()
-    return str(caught.value)
-
-
 def test_faults_of_annotations(tmp_path: Path, expected: Expected) -> None:
-    messages = [refusal(lambda value=value: read_takes([written(tmp_path, value)])) for value in FAULTY]
-    expected("\n".join(messages))
-
-
-def test_what_is_no_json_is_refused(tmp_path: Path, expected: Expected) -> None:
-    messages, path = [], tmp_path / "annotations.json"
+    messages = [refusal(read_takes, [written(tmp_path, value)]) for value in FAULTY]
+    path = tmp_path / "annotations.json"
     for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"annotations": {"t": "\\ud800"}}'):
         path.write_bytes(content)
-        messages.append(refusal(lambda: read_takes([path])))
-        messages.append(refusal(lambda: links_of_takes([], read_links(path), path)))
+        messages += [refusal(read_takes, [path]), refusal(read_links, path)]
     expected("\n".join(messages))
 
 
@@ -137,43 +65,32 @@ def test_what_is_done_in_a_take_is_said_by_either_file(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("facts", "expected"),
-    [
-        # Two people's actions do not make a clip of cooking H2H, nor one person's a game of basketball H2O.
-        ({"scenario": "Cooking"}, ("H2O", "scenario")),
-        ({"scenario": "Soccer"}, ("H2H", "scenario")),
-        ({"scenario": "Covid-19 Rapid Antigen Test"}, ("H2O", "scenario")),
-        ({"scenario": "Soccer", "interaction": "H2O"}, ("H2O", "column")),
-        ({"interaction": "H2H"}, ("H2H", "column")),
-        ({"scenario": "Gardening"}, ("H2H", "wording")),
-        ({}, ("H2H", "wording")),
-    ],
-)
-def test_the_interaction_is_the_videos(facts: dict[str, Any], expected: tuple[str, str]) -> None:
+def test_the_interaction_is_the_videos_and_the_wordings_where_nothing_names_it() -> None:
     two = tuple(TimedAction(who, 0.0, None, f"{who} hits the ball.", who) for who in "COC")
-    assert interaction_of(Take("t", "t.mp4", "", two, **facts)) == expected
-
-
-@pytest.mark.parametrize(
-    ("subjects", "texts", "expected"),
-    [
+    facts: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
+        # Two people's actions do not make a clip of cooking H2H, nor one person's a game of basketball H2O.
+        ("H2O", "scenario"): ({"scenario": "Cooking"}, {"scenario": "Covid-19 Rapid Antigen Test"}),
+        ("H2H", "scenario"): ({"scenario": "Soccer"},),
+        ("H2O", "column"): ({"scenario": "Soccer", "interaction": "H2O"},),
+        ("H2H", "column"): ({"interaction": "H2H"},),
+        ("H2H", "wording"): ({"scenario": "Gardening"}, {}),
+    }
+    for interaction, given in facts.items():
+        assert {interaction_of(Take("t", "t.mp4", "", two, **one)) for one in given} == {interaction}
+    for subjects, texts, found in (
         ("CC", ("C cuts an onion", "C stirs"), "H2O"),
         ("CO", ("C throws the ball", "O catches it"), "H2H"),
         ("CC", ("C throws the ball to O", "C runs"), "H2H"),
         ("OO", ("O picks a cup", "O drinks"), "H2O"),
-        (" " * 2, ("The man pushes another player", "The man runs"), "H2H"),
+        ("  ", ("The man pushes another player", "The man runs"), "H2H"),
         # One look of somebody else's in a long clip.
         ("CCCO", ("C cuts", "C stirs", "C boils", "O looks"), "H2O"),
         ("", (), "H2O"),
-    ],
-)
-def test_where_nothing_names_it_the_wording_tells(subjects: str, texts: tuple[str, ...], expected: str) -> None:
-    actions = [
-        TimedAction(f"A{n}", float(n), None, text, who.strip() or None)
-        for n, (who, text) in enumerate(zip(subjects, texts, strict=True))
-    ]
-    assert interaction_of(Take("t", "t.mp4", "", tuple(actions))) == (expected, "wording")
+    ):
+        actions = [
+            TimedAction("A", 0.0, None, text, who.strip() or None) for who, text in zip(subjects, texts, strict=True)
+        ]
+        assert interaction_of(Take("t", "t.mp4", "", tuple(actions))) == (found, "wording"), texts
 
 
 def test_links_in_every_form(tmp_path: Path) -> None:
@@ -199,18 +116,18 @@ def test_links_in_every_form(tmp_path: Path) -> None:
     assert read_links(lines)["t2"].without(frozenset("b")).unlinked == frozenset()
 
 
-def test_links_of_descriptions_that_are_left_out_are_left_out(tmp_path: Path) -> None:
+def test_links_of_descriptions_that_are_left_out_are_left_out_and_faults_are_in_one_message(
+    tmp_path: Path, expected: Expected
+) -> None:
     takes, _ = read_takes([written(tmp_path, REAL)])
-    file = written(tmp_path, {"t1": [[], {"from": "A00", "to": "A01"}, {"from": "A00", "to": "A03"}][1:]}, "links.json")
-    links, warnings = links_of_takes(takes, read_links(file), file)
+
+    def linked(links: object) -> tuple[Any, Any]:
+        file = written(tmp_path, links, "links.json")
+        return links_of_takes(takes, read_links(file), file)
+
+    links, warnings = linked({"t1": [{"from": "A00", "to": "A01"}, {"from": "A00", "to": "A03"}]})
     assert links == {"t1": TakeLinks((("A00", "A03"),))}
     assert warnings == ("Takes with links of descriptions that are left out: 1 (t1: 1).",)
-
-
-def test_every_fault_of_links_is_in_one_message(tmp_path: Path, expected: Expected) -> None:
-    file = written(tmp_path, {"t1": [{"from": "A00"}, 7, {"from": True, "to": "b"}], "t2": "x"}, "links.json")
-    form = refusal(lambda: read_links(file))
-    takes, _ = read_takes([written(tmp_path, REAL)])
-    links = {"zz": [], "t1": [{"from": "A00", "to": "A99"}, {"from": "A03", "to": "A03"}]}
-    file = written(tmp_path, links, "links.json")
-    expected(f"{form}\n{refusal(lambda: links_of_takes(takes, read_links(file), file))}")
+    form = refusal(linked, {"t1": [{"from": "A00"}, 7, {"from": True, "to": "b"}], "t2": "x"})
+    actions = {"zz": [], "t1": [{"from": "A00", "to": "A99"}, {"from": "A03", "to": "A03"}]}
+    expected(f"{form}\n{refusal(linked, actions)}")

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 from browser import Asked, browser
+from commands import printed, refusal
 from expected import Expected
 from sample_runs import at, prepared_sample, write_sample_run
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan, rows_to_ask
 from lmms_eval_tasks.countervqa.benchmark import ask_links
 from lmms_eval_tasks.countervqa.release import ClipGraph
+
+pytestmark = pytest.mark.usefixtures("hundred_columns")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,52 +28,27 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield prepared
 
 
-def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 Given = dict[str, Any]
 
 
 def asked(folder: Path, mode: str, answer: Callable[[PlannedItem], Given], *options: object) -> tuple[Path, str]:
     """Plan, have everybody answer, and collect: the table, and what `collect` printed."""
     plan, answers, out = folder / "plan.csv", folder / "answers", folder / "people.csv"
-    run("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, *options)
+    printed("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, *options)
     read = read_plan(plan)
     answers.mkdir()
     for annotator, rows in read.by_annotator.items():
         given = [{"place": row.place, "seconds": 1.0, **answer(row)} for row in rows]
         file = {"plan": plan_digest(read), "annotator": annotator, "mode": mode, "answers": given}
         (answers / f"{annotator}.json").write_text(json.dumps(file))
-    return out, run("annotate", "collect", plan, answers, "--out", out)
+    return out, printed("annotate", "collect", plan, answers, "--out", out)
 
 
-def cells(printed: str) -> list[list[str]]:
-    return [line.split() for line in printed.splitlines()]
+def humans(table: Path, *options: str) -> str:
+    return printed("humans", table, "--items", "countervqa:test", *options)
 
 
-def test_peoples_answers_are_graded_by_the_verdicts(tmp_path: Path) -> None:
-    rows = {row["item_id"]: row for row in rows_to_ask("countervqa", "test")}
-    said = dict.fromkeys(rows, 0)
-
-    def answer(row: PlannedItem) -> Given:
-        assert row.choices == "YES|NO"
-        if row.attention:
-            return {"choice": row.attention}
-        said[row.item_id] += 1
-        right = rows[row.item_id]["answer"].upper()
-        other = "NO" if right == "YES" else "YES"
-        return {"choice": other if rows[row.item_id]["level"] == "L3" and said[row.item_id] == 1 else right}
-
-    table, _ = asked(tmp_path, "answer", answer, "--responses", 4)
-    printed = run("humans", table, "--items", "countervqa:test", "--by", "level")
-    scores = {line[0]: line[2] for line in cells(printed) if len(line) > 3}
-    assert (scores["L1"], scores["L2"], scores["L3"]) == ("100.00", "100.00", "75.00"), printed
-
-
-def test_links_are_judged_beside_pairs_without_one(tmp_path: Path) -> None:
+def test_links_are_judged_beside_pairs_without_one(tmp_path: Path, expected: Expected) -> None:
     """Appendix D: what people find valid is the reference of precision, recall, F1 and accuracy."""
     items = {item.item_id: item for item in ask_links(rows_to_ask("countervqa", "test"))}
     graphs = [ClipGraph.model_validate_json(text) for text in {r["graph"] for r in rows_to_ask("countervqa", "test")}]
@@ -85,57 +61,44 @@ def test_links_are_judged_beside_pairs_without_one(tmp_path: Path) -> None:
         key = items[row.item_id].key
         first = key not in seen.values()
         seen.setdefault(row.item_id, key)
-        # People do not find one of the links, and find one where there is none.
+        # People do not find one of the links, and find one where there is none: all four scores are two thirds.
         return {"choice": {"VALID": "NOT_VALID", "NOT_VALID": "VALID"}[key] if first else key}
 
-    table, printed = asked(tmp_path, "links", answer, "--sample", 6, "--seed", 1)
+    table, collected = asked(tmp_path, "links", answer, "--sample", 6, "--seed", 1)
     assert sorted(seen.values()) == ["NOT_VALID"] * 3 + ["VALID"] * 3, "both are drawn in equal shares"
-    assert "--mode links" in printed.splitlines()[-1]
-    printed = run("humans", table, "--items", "countervqa:test", "--mode", "links")
-    rows = {line[0]: line for line in cells(printed) if line}
-    assert [rows[name][1] for name in ("precision", "recall", "F1", "accuracy")] == ["66.67"] * 4, printed
-    assert [rows[name][-1] for name in ("precision", "F1")] == ["88.39", "91.12"]
+    assert "--mode links" in collected.splitlines()[-1]
+    expected(humans(table, "--mode", "links"))
 
 
-def test_difficulty_and_grounding_are_rated_by_two(tmp_path: Path) -> None:
+def test_difficulty_and_grounding_are_rated_by_two(tmp_path: Path, expected: Expected) -> None:
     """C.3: from 1 to 5, and whether all of it is in the video."""
     level = {row["item_id"]: row["level"] for row in rows_to_ask("countervqa", "test")}
+    hard = {"L1": 2, "L2": 4, "L3": 5}
 
     def answer(row: PlannedItem) -> Given:
-        hard = {"L1": 2, "L2": 4, "L3": 5}[level[row.item_id]]
-        return {"ratings": {"difficulty": str(hard), "grounded": "no" if level[row.item_id] == "L3" else "yes"}}
+        of = level[row.item_id]
+        return {"ratings": {"difficulty": str(hard[of]), "grounded": "no" if of == "L3" else "yes"}}
 
-    table, printed = asked(tmp_path, "difficulty", answer)
-    assert f"{2 * len(level)} items rated" in printed
-    printed = run("humans", table, "--items", "countervqa:test", "--mode", "difficulty", "--by", "level")
-    shown = {" ".join(line[:4]): line for line in cells(printed)}
-    assert shown["difficulty, 1-5 level L2"][5] == "4.00"
-    number = {name: list(level.values()).count(name) for name in ("L1", "L2", "L3")}
-    mean = (2 * number["L1"] + 4 * number["L2"] + 5 * number["L3"]) / len(level)
-    assert f"{mean:.2f}" in shown["difficulty, 1-5 all " + str(len(level))], printed
-    grounded = {line[4]: line[6] for line in cells(printed) if line[:4] == ["grounded,", "%", "yes", "level"]}
-    assert grounded == {"L1": "100.00", "L2": "100.00", "L3": "0.00"}
-    assert "3.8 (naive 2.6)" in printed and "97 (naive 73)" in printed
-    assert shown["difficulty, 1-5 all " + str(len(level))][-4] == "1.00", "alpha of two who agree"
+    table, collected = asked(tmp_path, "difficulty", answer)
+    assert f"{2 * len(level)} items rated" in collected
+    shown = humans(table, "--mode", "difficulty", "--by", "level")
+    assert f"{sum(map(hard.__getitem__, level.values())) / len(level):.2f}" in shown
+    expected(shown)
 
 
-def test_the_readability_of_a_runs_answers_is_rated(tmp_path: Path) -> None:
+def test_the_readability_of_a_runs_answers_is_rated(tmp_path: Path, expected: Expected) -> None:
     """Appendix E: two raters read answers, whatever these say of the outcome."""
     source = write_sample_run(tmp_path / "model", ["countervqa"], lambda task, doc: f"No. Step 1 of {doc['item_id']}.")
     options = ("--run", source, "--sample", 4)
-    table, printed = asked(tmp_path, "readability", lambda row: {"ratings": {"readability": "4"}}, *options)
-    assert "8 items rated" in printed
-    run("annotate", "page", tmp_path / "plan.csv", "--out", tmp_path / "pages", "--run", source, "--clips", "link")
-    plan = read_plan(tmp_path / "plan.csv")
+    table, collected = asked(tmp_path, "readability", lambda row: {"ratings": {"readability": "4"}}, *options)
+    assert "8 items rated" in collected
+    plan = tmp_path / "plan.csv"
+    printed("annotate", "page", plan, "--out", tmp_path / "pages", "--run", source, "--clips", "link")
     page = (tmp_path / "pages" / "a001.html").read_text(encoding="utf-8")
-    assert all(f"Step 1 of {row.item_id}." in page for row in plan.by_annotator["a001"])
-    printed = run("humans", table, "--items", "countervqa:test", "--mode", "readability")
-    assert ["readability,", "0-5", "all", "4", "4.00"] in [line[:5] for line in cells(printed)], printed
+    assert all(f"Step 1 of {row.item_id}." in page for row in read_plan(plan).by_annotator["a001"])
     other = write_sample_run(tmp_path / "other", ["countervqa"], lambda task, doc: "Yes.")
-    result = CliRunner().invoke(
-        app, ["annotate", "page", str(tmp_path / "plan.csv"), "--out", str(tmp_path), "--run", str(other)]
-    )
-    assert result.exit_code == 1 and "but these differ" in result.output
+    assert "but these differ" in refusal("annotate", "page", plan, "--out", tmp_path, "--run", other)
+    expected(humans(table, "--mode", "readability"))
 
 
 def test_refusals(tmp_path: Path, expected: Expected) -> None:
@@ -150,9 +113,7 @@ def test_refusals(tmp_path: Path, expected: Expected) -> None:
     item = rows_to_ask("countervqa", "test")[0]["item_id"]
     lines = [f"{item},a1,6,yes", f"{item},a1,1,yes", "nowhere,a2,1,maybe", ",a2,1,yes"]
     (tmp_path / "people.csv").write_text("\n".join(["item_id,annotator,difficulty,grounded", *lines]) + "\n")
-    results = [CliRunner().invoke(app, list(map(str, words))) for words in calls]
-    assert {result.exit_code for result in results} == {1}
-    expected("".join(result.output for result in results))
+    expected("".join(refusal(*words) for words in calls))
     assert not (tmp_path / "plan.csv").exists()
 
 
@@ -171,8 +132,8 @@ def test_pages_of_every_mode_are_answered_by_keys(tmp_path: Path) -> None:
             about = ("--run", source) if mode == "readability" else ()
             plan, pages = tmp_path / f"{mode}.csv", tmp_path / mode
             checks = ("--attention", 0, "--responses", 1)
-            run("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, "--sample", 2, *checks, *about)
-            run("annotate", "page", plan, "--out", pages, "--clips", "link", "--no-practice", *about)
+            printed("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, "--sample", 2, *checks, *about)
+            printed("annotate", "page", plan, "--out", pages, "--clips", "link", "--no-practice", *about)
             page = Asked(driver, pages / "a001.html")
             page.press(*pressed)
             (first,) = page.file["answers"]

@@ -6,48 +6,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from expected import Expected
+from refusals import refusal
 from releases import write_clip
 
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import timed_actions
-from lmms_eval_tasks.registry import load_table, read_card
-from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.registry import load_table
 
-GRAPH: dict[str, Any] = {
-    "clip": "kitchen/one.mp4",
-    "task": "making tea",
-    "actions": [
-        {"id": "a1", "start": 2, "end": 4.5, "text": "opens the fridge", "subject": "C"},
-        {"id": "a2", "start": 61.9, "text": "takes out\nthe milk"},
-        {"id": "a3", "start": 70, "text": "boils water"},
-    ],
-    "links": [{"cause": "a1", "effect": "a2"}],
-}
-LINKED: dict[str, Any] = {
-    "id": "q1",
-    "clip": "kitchen/one.mp4",
-    "level": 1,
-    "interaction": "H2O",
-    "question": "Had C not opened the fridge, would the milk still have been taken out?",
-    "verdict": "no",
-    "explanation": "No, the milk is in the fridge.",
-    "action": "a1",
-    "outcome": "a2",
-    "partner": "q3",
-    "rule": "adjacent_linked",
-}
-ABSENT: dict[str, Any] = {
-    **LINKED, "id": "q2", "level": 3, "verdict": "yes", "action": None, "absent_action": "sneezes", "outcome": "a3",
-    "partner": None, "rule": "absent",
-}  # fmt: skip
-OF_GOAL: dict[str, Any] = {**ABSENT, "id": "q4", "outcome": None, "goal": "a cup of tea", "rule": "absent_goal"}
-UNLINKED: dict[str, Any] = {
-    **LINKED, "id": "q3", "verdict": "yes", "action": "a2", "outcome": "a3", "partner": "q1",
-    "rule": "adjacent_unlinked",
-}  # fmt: skip
+
+def read_set(name: str) -> list[dict[str, Any]]:
+    text = (Path(__file__).parent / "set" / f"{name}.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+(GRAPH,) = read_set("graphs")
+LINKED, ABSENT, UNLINKED, OF_GOAL = read_set("questions")
 
 
 def write_set(folder: Path, questions: list[Any], graphs: list[Any], clip: bool = True) -> Path:
@@ -61,17 +35,12 @@ def write_set(folder: Path, questions: list[Any], graphs: list[Any], clip: bool 
     return folder
 
 
-@pytest.mark.parametrize("source", [".", "questions.jsonl"])
-def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: Path, source: str) -> None:
+def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: Path, expected: Expected) -> None:
     folder = write_set(tmp_path / "set", [LINKED, ABSENT, UNLINKED], [GRAPH])
-    prepare(folder / source)
+    prepare(folder / "questions.jsonl")
     table = load_table("countervqa", "test")
-    assert table["item_id"] == ["q1", "q3", "q2"] and table["group_id"] == ["q1", "q1", "q2"]
-    assert table["clip"] == ["test/kitchen/one.mp4"] * 3 and table["clip_present"] == [True] * 3
-    assert (table["level"], table["rule"]) == (["L1", "L1", "L3"], ["adjacent_linked", "adjacent_unlinked", "absent"])
-    assert table["action"] == ["opens the fridge", "takes out\nthe milk", "sneezes"]
-    assert table["outcome"] == ["takes out\nthe milk", "boils water", "boils water"]
-    assert (table["answer"], table["paired"]) == (["no", "yes", "yes"], [True, True, False])
+    rows = table.remove_columns(["graph", "question", "explanation"]).to_list()
+    expected("\n".join(map(json.dumps, rows)))
     actions = timed_actions(table["graph"][0])
     assert actions == "00:02-00:04 C: opens the fridge\n01:01 takes out the milk\n01:10 boils water"
 
@@ -79,7 +48,11 @@ def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: 
 def test_a_question_may_ask_of_the_main_goal_that_it_or_the_graph_names(home: Path, tmp_path: Path) -> None:
     of_graph = {name: value for name, value in OF_GOAL.items() if name not in ("goal", "outcome")}
     graph = {**GRAPH, "goal": "tea for two", "unlinked": [{"cause": "a2", "effect": "a3"}]}
-    prepare(write_set(tmp_path / "set", [ABSENT, OF_GOAL, {**of_graph, "id": "q5"}], [graph]))
+    folder = write_set(tmp_path / "set", [ABSENT, OF_GOAL, {**of_graph, "id": "q5"}], [graph], clip=False)
+    assert [missing.clip for missing in prepare(folder)["test"].missing] == ["test/kitchen/one.mp4"]
+    # Clips may lie elsewhere.
+    write_clip(tmp_path / "elsewhere" / GRAPH["clip"])
+    assert prepare(folder, tmp_path / "elsewhere")["test"].missing == ()
     table = load_table("countervqa", "test")
     assert table["outcome"] == ["boils water", "a cup of tea", "tea for two"]
     assert (table["action"], table["level"]) == (["sneezes"] * 3, ["L3"] * 3)
@@ -87,24 +60,11 @@ def test_a_question_may_ask_of_the_main_goal_that_it_or_the_graph_names(home: Pa
     assert all(set(json.loads(row)) == {"clip", "task", "actions", "links"} for row in table["graph"])
 
 
-def test_clips_may_lie_elsewhere(home: Path, tmp_path: Path) -> None:
-    folder = write_set(tmp_path / "set", [ABSENT], [GRAPH], clip=False)
-    prepare(folder)
-    assert [missing.clip for missing in read_manifest(read_card("countervqa")).splits["test"].missing] == [
-        "test/kitchen/one.mp4"
-    ]
-    write_clip(tmp_path / "elsewhere" / GRAPH["clip"])
-    prepare(folder, tmp_path / "elsewhere")
-    assert read_manifest(read_card("countervqa")).splits["test"].missing == ()
-
-
 def test_refusals(home: Path, tmp_path: Path, expected: Expected) -> None:
     messages = []
 
     def refuse(questions: list[Any], graphs: list[Any]) -> None:
-        with pytest.raises(InputError) as caught:
-            prepare(write_set(tmp_path / "set", questions, graphs, clip=False))
-        messages.append(str(caught.value))
+        messages.append(refusal(prepare, write_set(tmp_path / "set", questions, graphs, clip=False)))
 
     first, second = GRAPH["actions"][:2]
     refuse(
@@ -147,7 +107,5 @@ def test_refusals(home: Path, tmp_path: Path, expected: Expected) -> None:
     )
     for lost in ("graphs.jsonl", "questions.jsonl"):
         (tmp_path / "set" / lost).unlink()
-        with pytest.raises(InputError) as caught:
-            prepare(tmp_path / "set")
-        messages.append(str(caught.value))
+        messages.append(refusal(prepare, tmp_path / "set"))
     expected("\n".join(messages))

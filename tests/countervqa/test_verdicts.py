@@ -18,6 +18,7 @@ def read_set(name: str) -> list[dict[str, str]]:
 
 
 SETS = [read_set(name) for name in ("verdicts.jsonl", "verdicts_second.jsonl", "verdicts_third.jsonl")]
+RULES = read_set("rules.jsonl")
 HELD_OUT = read_set("verdicts_held_out.jsonl")
 """Answers by which no rule was made, so that they say how the reader does on those that it does not know. Their misses
 are not for mending: a new set would have to take their place."""
@@ -45,105 +46,17 @@ def test_the_reader_agrees_with_labels_that_it_was_not_made_by() -> None:
     assert agreed >= 0.97 * len(HELD_OUT)
 
 
-GRAPH = json.dumps(
-    {"nodes": [{"id": 1, "action": "takes the ball"}, {"id": 2, "action": "does not throw"}], "edges": [[1, 2]]}
-)
-RULES = [
-    ("It would still happen.", YES),
-    ("She could not have poured it.", NO),
-    ("Nothing would change.", YES),
-    ("Nothing would have moved.", NO),
-    ("I doubt that it would still happen.", NO),
-    ("There is no reason why it would not.", YES),
-    ("Whether it would still happen depends on the weather.", UNCLEAR),
-    ("Would it still happen? No.", NO),
-    ("Would it still happen?", UNCLEAR),
-    ("Yes or no: no.", NO),
-    ("At first glance yes, but the ball had to be hit, so it would not have moved.", NO),
-    ("Yes... wait, no: it would not move.", NO),
-    ("No, nothing depends on it: it would still happen.", YES),
-    ("No, I cannot tell.", UNCLEAR),
-    ("B requires A.", NO),
-    ("B does not require A.", YES),
-    ("B requires A. B is independent of A.", UNCLEAR),
-    ("<think>Yes.</think>No.", NO),
-    ("<think>The answer is yes but", UNCLEAR),
-    ('{"reason": "Yes, it needs A.", "answer": "no"}', NO),
-    ('{"answer": true}', YES),
-    ('{"would_still_happen": false}', NO),
-    ('{"outcome_changed": true}', NO),
-    ("The onions would have ended up in the pan.", YES),
-    ("He would have scored either way.", YES),
-    ("It is a high chance that he would not have scored.", NO),
-    ("She would therefore have stayed on the ground.", NO),
-    ("No. He needed the ball.", NO),
-    ("Yes, that would change it. He could not have scored.", NO),
-    ("He might have, or he might not have.", UNCLEAR),
-    ("Yes, she could, or no, she might not.", UNCLEAR),
-    ("The window would have remained intact.", NO),
-    ("She would have had no reason to wipe it.", NO),
-    ("Not a chance: it needs the push.", NO),
-    ("Most likely no, although something else might have broken it.", NO),
-    ("We cannot know for certain, but it would very likely still have gone in.", YES),
-    ("She may not have been allowed to, but she would have ridden it.", YES),
-    ("No, he would still have made coffee.", UNCLEAR),
-    ("Yes if the light was green, no otherwise.", UNCLEAR),
-    ("I first thought yes, but I change my answer to no.", NO),
-    ("La vitre serait restée intacte.", NO),
-    ("Das Fenster wäre heil geblieben.", NO),
-    ("El cristal seguiría intacto.", NO),
-    ("窗户仍然会完好无损。", NO),
-    ("床を拭く必要はなかったでしょう。", NO),
-    ("Je ne peux pas voir la vidéo.", UNCLEAR),
-    ("抱歉，我无法观看视频。", UNCLEAR),
-    ("", UNCLEAR),
-    ("The outcome would remain the same.", YES),
-    ("The outcome would not remain the same.", NO),
-    ("The ball would remain the same.", NO),
-    ("No. That has no effect. It would still happen.", YES),
-    ("Yes vs. no: no.", NO),
-    ("Answer: yes.\nWait, actually no.", NO),
-    ("<answer>No. On second thought, yes.</answer>", YES),
-    ("Yes. Maybe not.", UNCLEAR),
-    ("Yes. Perhaps not.", UNCLEAR),
-    ("Yes. Maybe not at once but later.", YES),
-    ("Tool:\nNo", NO),
-    # Only the next sentence may show that a leading yes or no answers something else.
-    ("Yes. That would make a difference. He would not have scored.", NO),
-    ("Yes. He was ready. That would make a difference. He would not have scored.", YES),
-    # Where none or both are given, no verdict is read; one beside them is.
-    (GRAPH, UNCLEAR),
-    (f"```json\n{GRAPH}\n```", UNCLEAR),
-    ('[{"cause": "no ball", "effect": "he would not throw"}]', UNCLEAR),
-    ('{"answer": "yes", "verdict": "no"}', UNCLEAR),
-    ('{"verdict": "yes", "answer": "no"}', UNCLEAR),
-    ('{"answer": "yes", "pred": "no"}', UNCLEAR),
-    ('{"answer": "yes", "answer": "no"}', UNCLEAR),
-    ('{"answer": "yes", "outcome_changed": true}', UNCLEAR),
-    ("Possible answers: yes, no.", UNCLEAR),
-    ("Options: Yes, No", UNCLEAR),
-    ("The possible answers are yes and no.", UNCLEAR),
-    (f"{GRAPH}\nAnswer: no", NO),
-    (f"It would still happen.\n{GRAPH}", YES),
-    ('{"answer": "yes", "outcome_changed": false}', YES),
-    ('{"initial_answer": "yes", "final_answer": "no"}', NO),
-    ("Possible answers: yes, no. Answer: no", NO),
-    (None, UNCLEAR),
-    (5, UNCLEAR),
-    (["yes"], UNCLEAR),
-    (b"yes", UNCLEAR),
-    (float("nan"), UNCLEAR),
-]
-
-
 def test_a_rule_at_a_time() -> None:
-    assert [(answer, read_verdict(answer)) for answer, _ in RULES] == RULES
+    """Leading words, doubts, changes of mind, other languages and JSON; where none or both are given, none is read."""
+    read = [{**row, "verdict": read_verdict(row["answer"])} for row in RULES]
+    assert read == [{**row, "verdict": row["verdict"] or UNCLEAR} for row in RULES]
+    assert {read_verdict(answer) for answer in (None, 5, ["yes"], b"yes", float("nan"))} == {UNCLEAR}
 
 
-@pytest.mark.parametrize(("outcome", "verdict"), [("missed the net", YES), ("gone into the net", NO)])
-def test_the_question_tells_which_outcome_is_stated(outcome: str, verdict: str) -> None:
-    question = f"If the keeper had not dived, would the ball still have {outcome}?"
-    assert read_verdict("It would have missed.", question) == verdict
+def test_the_question_tells_which_outcome_is_stated() -> None:
+    for outcome, verdict in (("missed the net", YES), ("gone into the net", NO)):
+        question = f"If the keeper had not dived, would the ball still have {outcome}?"
+        assert read_verdict("It would have missed.", question) == verdict
 
 
 @given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join)))

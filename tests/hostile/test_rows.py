@@ -24,7 +24,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -33,8 +32,9 @@ from cast_bench import write_release as write_cast_bench_release
 from commands import call
 from hook_runs import FILES, write_hook_run
 from releases import QUESTION, WITHHELD, mvp_pair, write_causalvqa, write_clip, write_snapshot, zip_folder
-from small_clips import falling_ball, write_noise, write_pair
+from small_clips import write_noise
 from submission_world import EVERY, prepare_world
+from yocausal_world import write_release as write_yocausal
 
 pytestmark = pytest.mark.slow
 MOST_MEMORY = 1_000_000_000
@@ -85,22 +85,9 @@ def write_evidence(root: Path) -> None:
 
 
 def write_reversals(root: Path) -> None:
-    labels = []
-    for number, subset in enumerate(("animal", "general", "human", "physics")):
-        folder = root / "release" / "subset" / subset
-        pair = write_pair(folder, "x", falling_ball(np.random.default_rng(number), 12))
-        for side, path in zip(("fwd", "bwd"), pair, strict=True):
-            (folder / side).mkdir()
-            path.rename(folder / side / f"{subset}_1.mp4")
-        entry = {
-            "id": 1, "video_path_forward": f"{subset}/fwd/{subset}_1.mp4", "category": "fall",
-            "video_path_backward": f"{subset}/bwd/{subset}_1.mp4", "prompt": "A ball falls.",
-            "dataset_source": subset.title(), "meta": {"fps": 8, "resolution": [32, 32], "total_frames": 12},
-            "vlm_causality": number % 2 == 0, "human_discriminable": True,
-        }  # fmt: skip
-        write_lines(folder / "dataset_metadata.json", json.dumps([entry]))
-        labels.append(json.dumps({"id": f"{subset}_1", "vlm_causality": True}))
-    write_lines(root / "labels.jsonl", *labels)
+    (write_yocausal(root / "release", pairs=1) / "SAMPLE.json").unlink()
+    labels = [{"id": f"{subset}_1", "vlm_causality": True} for subset in ("animal", "general", "human", "physics")]
+    write_lines(root / "labels.jsonl", *map(json.dumps, labels))
 
 
 def write_videos(root: Path) -> None:
@@ -111,26 +98,6 @@ def write_videos(root: Path) -> None:
     rows = [json.dumps({"file": name, "caption": text}) for name, text in captions.items()]
     write_lines(root / "captions.jsonl", *rows)
     write_lines(root / "labels.jsonl", json.dumps({"id": "general_b", "vlm_causality": True}))
-
-
-def write_people(root: Path) -> None:
-    root.mkdir()
-    answers = ("q1,0,ann,B,1", "q2,0,ann,A,0", "q1,0,bob,C,0", "q2,0,bob,B,1")
-    write_lines(root / "responses.csv", "item,version,annotator,choice,correct", *answers)
-    write_lines(root / "items.csv", "item,version,answer,type", "q1,0,B,planning", "q2,0,B,counterfactual")
-    item = {"question": "?", "options": ["x", "y", "z"], "answer": "B", "version": 0, "type": "planning"}
-    table = [{"item_id": f"{name}_0", "group_id": name, **item} for name in ("q1", "q2")]
-    pa.parquet.write_table(pa.Table.from_pylist(table), root / "items.parquet")
-
-
-def write_checkout(root: Path) -> None:
-    for name, text in {
-        "tasks/_default_template_yaml": 'lmms_eval_specific_kwargs:\n  default:\n    post_prompt: "Answer."',
-        "inference/prompt.md": "Question: {question}\nOptions:\n{options}",
-        "VLM_labeling/prompt.txt": "Is it causal?",
-    }.items():
-        (root / "checkout" / name).parent.mkdir(parents=True)
-        write_lines(root / "checkout" / name, text)
 
 
 def write_run(root: Path) -> None:
@@ -154,8 +121,6 @@ BASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cast_bench": (write_evidence, "prepare cast_bench --source release"),
     "yocausal": (write_reversals, "prepare yocausal --source release"),
     "videos": (write_videos, "prepare yocausal --from-videos videos"),
-    "humans": (write_people, "humans responses.csv --items items.csv"),
-    "prompts": (write_checkout, "prompts import causalvqa --from checkout --accept-other"),
     "run": (write_run, "report run"),
 }
 """A table's base to what writes it, and the command that reads it where a row names no other."""

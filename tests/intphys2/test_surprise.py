@@ -28,21 +28,18 @@ SCENES = 20
 
 def table(motions: bool = True, **changes: Any) -> datasets.Dataset:
     """Scenes of four clips, whose motion is their number; `changes` are of the first clip."""
+    same = {
+        "question": "?", "options": ["Yes", "No"], "clip_present": True, "asked": True, "coding": "1",
+        "condition": "permanence", "camera": "fixed", "difficulty": "easy",
+    }  # fmt: skip
     rows = [
         {
             "item_id": f"s{scene}_{pair}{answer}",
             "group_id": f"s{scene}",
-            "question": "?",
-            "options": ["Yes", "No"],
             "answer": answer,
-            "clip": f"main/s{scene}_{pair}{answer}.mp4",
-            "clip_present": True,
-            "asked": True,
             "pair": pair,
-            "coding": "1",
-            "condition": "permanence",
-            "camera": "fixed",
-            "difficulty": "easy",
+            "clip": f"main/s{scene}_{pair}{answer}.mp4",
+            **same,
             **({"motion": float(4 * scene + 2 * (pair == "2") + (answer == "B"))} if motions else {}),
         }
         for scene in range(SCENES)
@@ -71,13 +68,10 @@ def test_pairs_are_items_of_their_scene() -> None:
     assert [pair["item_id"] for pair in pairs if pair["motion_equal"]] == [pair["item_id"] for pair in pairs][-12:]
 
 
-def test_a_pair_needs_both_of_its_clips() -> None:
+def test_a_pair_needs_both_of_its_clips_and_a_table_its_motion() -> None:
     first, second, *_ = matched_pairs(table(clip_present=False, asked=False, motion=None)).to_list()
     assert (first["clip_present"], first["asked"], first["motion_equal"]) == (False, False, False)
     assert second["asked"]
-
-
-def test_a_table_without_motion_says_what_to_run() -> None:
     with pytest.raises(InputError, match=r"measured no motion.*\nRun:  lmms-eval-tasks prepare intphys2"):
         matched_pairs(table(motions=False))
 

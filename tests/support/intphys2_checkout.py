@@ -9,14 +9,11 @@ TEXTS = (
     "Watch this and say whether what you see is plausible, and write nothing at all but the number 1 or 0.",
     "Watch this and say whether what you see is plausible, and write nothing at all but the word yes or no.",
 )
-SCRIPT = '''"""A script{comment} that is long and says that things are possible, yet this is no prompt."""
-PROMPTS = [{first!r}, {second!r}, {third!r}]
-SHORT = "plausible"
-'''
 
 
 def write_checkout(folder: Path) -> Path:
     """Write the script into a folder, which is given back."""
-    script = SCRIPT.format(comment="", first=TEXTS[0], second=TEXTS[1], third=TEXTS[2])
-    (folder / "IntPhys2_transformers.py").write_text(script, encoding="utf-8")
+    text = '"""A script that is long and says that things are possible, yet this is no prompt."""\n'
+    text += f'PROMPTS = {list(TEXTS)}\nSHORT = "plausible"\n'
+    (folder / "IntPhys2_transformers.py").write_text(text, encoding="utf-8")
     return folder

@@ -14,6 +14,7 @@ from cast_bench import ROW, row
 from cast_bench import write_release as write_cast_bench
 from hook_runs import MVP_MINI, Answer
 from releases import question_row, write_causalvqa, write_clip, write_mvp
+from yocausal_records import denoised
 from yocausal_world import write_release as write_yocausal
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare as prepare_cast_bench
@@ -24,7 +25,6 @@ from lmms_eval_tasks.intphys2.benchmark import prepare as prepare_intphys2
 from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
 from lmms_eval_tasks.mvp.benchmark import CARD as MVP
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
-from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.yocausal.benchmark import prepare as prepare_yocausal
 from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL
@@ -90,15 +90,7 @@ def cast_bench_answer(doc: Mapping[str, Any]) -> str:
 def losses(doc: Mapping[str, Any]) -> str:
     """Losses by which the forward clip wins in the first pair of each subset, and loses in the others."""
     forward, backward = (0.25, 0.5) if doc["item_id"].endswith("_1") else (0.5, 0.25)
-    return DenoisingResponse(
-        item_id=doc["item_id"],
-        loss=Directed(forward=forward, backward=backward),
-        losses=Directed(forward=[[forward, forward]], backward=[[backward, backward]]),
-        timesteps=[100.0, 200.5],
-        windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
-        settings={"model": "Toy", "combine": "latents"},
-        settings_digest="0" * 16,
-    ).to_json()
+    return denoised(doc["item_id"], forward, backward)
 
 
 EVERY: dict[str, Answer] = {

@@ -1,7 +1,10 @@
-"""Records of the task `yocausal` whose winners and labels are known."""
+"""Responses and records of the task `yocausal` whose winners and labels are known."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 
@@ -20,3 +23,17 @@ def pair_record(
         unscored_reason=UnscoredReason.SHORT_CLIP if winner is None else None,
         fields={"vlm_causality": causal, "human_discriminable": discriminable, "motion_symmetric": None},
     )
+
+
+def denoised(item_id: str, forward: float, backward: float, **more: Any) -> str:
+    """What a model answers whose losses of a pair's two clips are these at both of its timesteps."""
+    return DenoisingResponse(
+        item_id=item_id,
+        loss=Directed(forward=forward, backward=backward),
+        losses=Directed(forward=[[forward, forward]], backward=[[backward, backward]]),
+        timesteps=[100.0, 200.5],
+        windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
+        settings={"model": "Toy", "combine": "latents"},
+        settings_digest="0" * 16,
+        **more,
+    ).to_json()

@@ -1,26 +1,42 @@
-"""The study of people: Table 4's row of people, Figure 6b, planted answers, and the labels that follow."""
+"""The study of people, with Table 4's row and Figure 6b; and labels of causality by a judge, and their agreement."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pyarrow.parquet
+import av
+import numpy as np
 import pytest
 from commands import printed, refusal
 from expected import Expected
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_server import Fail, JudgeServer, Say
+from numbered_clips import cut_off, write_numbered
 from prepared_texts import add_texts
+from scipy import stats
+from small_clips import falling_ball
 from submission_world import taken_for_released
-from yocausal_world import write_release
 
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.card import SplitFacts
-from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.people.baseline import score_study
 from lmms_eval_tasks.utils.people.responses import Response, read_human_responses
 from lmms_eval_tasks.yocausal.benchmark import STUDY, prepare
 from lmms_eval_tasks.yocausal.card import CARD
+from lmms_eval_tasks.yocausal.labelling import (
+    cohens_d,
+    count_frames,
+    f1_score,
+    kendall_tau,
+    read_frames,
+)
 
 pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
 HEADER = "item,version,annotator,choice\n"
@@ -39,8 +55,8 @@ def pair(item: str, subset: str, causal: bool | None) -> Row:
 def write_responses(path: Path, answers: Mapping[str, Sequence[str]]) -> Path:
     """Answers by pair: r is right, w wrong, u unknown; each pair is shown in both orders in turn."""
     rows = []
-    for item, given in answers.items():
-        for number, answer in enumerate(given):
+    for item, letters in answers.items():
+        for number, answer in enumerate(letters):
             version = list(SHOWN)[number % 2]
             choice = {"w": SHOWN[version][0], "r": SHOWN[version][1], "u": "unknown"}[answer]
             rows.append(f"{item},{version},p{number},{choice}\n")
@@ -114,22 +130,94 @@ def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) ->
     assert {name: round(estimates[name].value, 2) for name in table} == table and estimates["cci"] is None
 
 
-def test_answers_that_cannot_be_read_are_all_named(tmp_path: Path, expected: Expected) -> None:
-    add_texts("yocausal", "test", [pair("a1", "animal", True)])
-    path = tmp_path / "people.csv"
-    path.write_text(HEADER + "a1,forward_first,p,A\na1,forward,q,first\na2,forward_first,r,first\n", encoding="utf-8")
-    options = ("--items", "yocausal:test"), ("--labels-out", tmp_path / "labels.jsonl")
-    expected("".join(refusal("humans", path, *some) for some in options))
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40))
+def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
+    first, second = sum(one for one, _ in pairs), sum(other for _, other in pairs)
+    both = sum(one and other for one, other in pairs)
+    f1, tau = f1_score(pairs), kendall_tau(pairs)
+    if first and second and both:
+        precision, recall = both / second, both / first
+        assert f1 == pytest.approx(100 * 2 * precision * recall / (precision + recall))
+    else:
+        assert f1 == (0 if first or second else None)
+    if tau is not None:
+        # For two labels tau-b is the correlation of zeros and ones.
+        assert tau == pytest.approx(float(np.corrcoef(np.array(pairs, dtype=float).T)[0, 1]), abs=1e-9)
+        assert stats.kendalltau(*zip(*pairs, strict=True)).statistic == pytest.approx(tau)
+
+
+def test_cohens_d_has_units_of_spread() -> None:
+    for first, second, expected in (
+        ([1.0, 3.0], [1.0, 3.0], 0.0),
+        ([3.0, 5.0], [1.0, 3.0], math.sqrt(2)),
+        ([1.0], [1.0, 2.0], None),
+        ([1.0] * 2, [1.0] * 2, None),
+    ):
+        assert cohens_d(first, second) == (None if expected is None else pytest.approx(expected))
+
+
+def test_frames_are_spread_from_the_first_to_the_last(tmp_path: Path) -> None:
+    film = np.zeros((24, 32, 32, 3), dtype=np.uint8) + np.arange(0, 240, 10, dtype=np.uint8)[:, None, None, None]
+    write_clip(tmp_path / "clip.mp4", film, fps=8)
+    images, seconds = read_frames(tmp_path / "clip.mp4", 4)
+    shades = []
+    for image in images:
+        (tmp_path / "x.jpg").write_bytes(image)
+        with av.open(str(tmp_path / "x.jpg")) as container:
+            shades.append(float(next(container.decode(video=0)).to_ndarray(format="gray").mean()))
+    assert seconds == 3.0 and shades == pytest.approx([0, 80, 150, 230], abs=6)
+    write_clip(tmp_path / "short.mp4", falling_ball(np.random.default_rng(0))[:3])
+    assert len(read_frames(tmp_path / "short.mp4", 8)[0]) == 3
+    assert count_frames(cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)) == 35
+
+
+def options(url: str, out: Path, *more: object) -> tuple[object, ...]:
+    judge = f"model=m,provider=local,url={url},first_delay=0,concurrent=2"
+    return ("yocausal", "label", "--judge", judge, "--out", out, *more)
+
+
+def read_labels(path: Path) -> dict[str, dict[str, Any]]:
+    return {line["id"]: line for line in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
 
 
 @pytest.mark.slow
-def test_what_people_can_tell_becomes_the_prepared_label(tmp_path: Path) -> None:
-    labels = tmp_path / "labels.jsonl"
-    labels.write_text(
-        '{"id": "animal_1", "human_discriminable": false}\n'
-        '{"id": "animal_2", "human_discriminable": true, "vlm_causality": true}\n',
-        encoding="utf-8",
-    )
-    prepare(str(write_release(tmp_path / "release")), labels=labels)
-    rows = pyarrow.parquet.read_table(table_path("yocausal", "test")).to_pylist()
-    assert [(row["vlm_causality"], row["human_discriminable"]) for row in rows[:2]] == [(True, False), (True, True)]
+@pytest.mark.usefixtures("hundred_columns")
+def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(
+    prepared: Path, release: Path, tmp_path: Path, expected: Expected
+) -> None:
+    def say(prompt: str, before: int) -> Say | Fail:
+        if "rolls past" in prompt:
+            return Fail(400)
+        return Say(json.dumps({"reasoning": "…", "verdict": "hides" not in prompt, "confidence": 0.75}))
+
+    clip = prepared / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
+    clip.unlink()
+    clip.write_bytes(b"no video")
+    out = tmp_path / "labels.jsonl"
+    with JudgeServer(say) as server:
+        shown = printed(*options(server.url, out))
+        asked = len(server.bodies)
+        assert printed(*options(server.url, out)) == shown
+        # What was judged is not asked again.
+        assert asked == 7 and all("rolls past" in str(body["messages"]) for body in server.bodies[asked:])
+    images = [part for part in server.bodies[0]["messages"][0]["content"] if part["type"] == "image_url"]
+    assert len(images) == 8
+    expected(shown)
+    labels = read_labels(out)
+    assert labels["animal_1"]["vlm_causality"] is True and labels["general_2"]["vlm_causality"] is False
+    lost = labels["human_1"]
+    assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
+    prepare(str(release), labels=out)
+    used = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
+    assert used == {name: line["vlm_causality"] for name, line in labels.items()}
+
+
+@pytest.mark.slow
+def test_without_a_judge_or_any_label_no_file_is_written(prepared: Path, tmp_path: Path) -> None:
+    unnamed = "Expected --judge to name a model, but got none.\n"
+    assert refusal("yocausal", "label", "--judge", "none") == unnamed
+    out = tmp_path / "labels.jsonl"
+    with JudgeServer(lambda *_: Fail(400)) as server:
+        message = refusal(*options(server.url, out, "--limit", 2))
+    assert message.startswith(f"No clip could be labelled, and {out} was not written: animal_1 (request refused")
+    assert not out.exists()

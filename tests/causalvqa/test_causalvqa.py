@@ -1,4 +1,4 @@
-"""CausalVQA's release: its shapes, its odd cells, and what is said of files that cannot be used."""
+"""CausalVQA's release, with its shapes and odd cells; its mean over strata by hand, and the official reader."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ import pytest
 from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import read_oracle
 from refusals import refusal
-from releases import QUESTION, WITHHELD, write_causalvqa, write_clip, zip_folder
+from releases import QUESTION, WITHHELD, write_causalvqa, zip_folder
 from sample_runs import at
 
-from lmms_eval_tasks.causalvqa.benchmark import prepare, read_items
-from lmms_eval_tasks.causalvqa.hooks import strata
+from lmms_eval_tasks.causalvqa.benchmark import PAIR_ACCURACY_STRATA_MEAN, prepare, read_items
+from lmms_eval_tasks.causalvqa.hooks import official_choice, strata
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.fields import read_numbered_options
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, read_manifest
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -133,10 +136,6 @@ def test_refusals(tmp_path: Path, expected: Expected, monkeypatch: pytest.Monkey
         {**QUESTION, "qid": "q1", "choices1": "1. a|01. b", "choices2": "a, b"},
         {**QUESTION, "qid": "", "renamed_video": "../../a.mp4", "choices1": "1. a", "choices2": "1. a|2."},
     )
-    shutil.rmtree(release / "test")
-    refuse("no names of clips", *({**QUESTION, "renamed_video": name} for name in ("", ".", "a.mp4\\..")))
-    refuse("columns", {name: cell for name, cell in QUESTION.items() if name not in ("choices2", "correct2")})
-    refuse("answers of some", QUESTION, {**QUESTION, "qid": "q2", "correct1": "", "correct2": ""})
     (release / "debug" / "debug_metadata.csv").unlink()
     write_causalvqa(tmp_path, "test", [WITHHELD])
     refuse("clips without metadata")
@@ -155,34 +154,45 @@ def test_refusals(tmp_path: Path, expected: Expected, monkeypatch: pytest.Monkey
     expected("\n".join(messages))
 
 
-def test_an_interrupted_build_goes_on(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{**QUESTION, "qid": name, "renamed_video": f"{name}.mp4"} for name in "abc"]
-    release = write_causalvqa(tmp_path, "debug", rows)
-    for name in "bc":
-        write_clip(release / "debug" / "videos" / f"{name}.mp4")
-    source = zip_folder(release, tmp_path / "CausalVQA.zip")
+def pairs(kind: str, difficulty: str, right: int, of: int) -> list[Record]:
+    """Pairs of one stratum, the first of which are right in both versions, the others in one."""
+    return [
+        Record(
+            f"{kind}{difficulty}{number}_{version}",
+            f"{kind}{difficulty}{number}",
+            {"type": kind, "difficulty": difficulty},
+            "A",
+            "A",
+            Outcome.CORRECT if number < right or version else Outcome.WRONG,
+        )
+        for number in range(of)
+        for version in (0, 1)
+    ]
 
-    def stop(what: str, done: int, total: int) -> None:
-        if "placing" in what and done == 2:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        prepare(source, stop)
-    building = home / ".causalvqa.building" / "videos" / "debug"
-    # Several clips are placed at a time, so the third may have been as well.
-    placed = sorted(path.name for path in building.iterdir() if not path.name.startswith("."))
-    assert placed[:2] == ["a.mp4", "b.mp4"] and not benchmark_dir("causalvqa").exists()
-    (building / "b.mp4").write_bytes(b"x" * (building / "b.mp4").stat().st_size)
-    (building / "left_over.mp4").write_bytes(b"x")
-    extracted, extract = [], zipfile.ZipFile.open
+def test_strata_of_type_and_difficulty_count_alike_however_many_pairs_they_have() -> None:
+    records = [
+        *pairs("planning", "easy", 8, 8),
+        *pairs("planning", "hard", 0, 1),
+        *pairs("descriptive", "easy", 1, 2),
+    ]
+    # 100, 0 and 50; of types alone it would be (8 / 9 + 1 / 2) / 2, of difficulties alone (9 / 10 + 0) / 2.
+    assert PAIR_ACCURACY_STRATA_MEAN.score_records(records) == pytest.approx(50.0)
+    assert PAIR_ACCURACY.score_records(records) == pytest.approx(900 / 11)
+    assert PAIR_ACCURACY_STRATA_MEAN.score_records([]) is None
 
-    def watched(self: zipfile.ZipFile, name: zipfile.ZipInfo, *rest: object) -> object:
-        extracted.append(Path(getattr(name, "filename", str(name))).name)
-        return extract(self, name, *rest)
 
-    monkeypatch.setattr(zipfile.ZipFile, "open", watched)
-    assert prepare(source)["debug"].missing == ()
-    assert {"b.mp4", "c.mp4"} - set(placed[2:]) == {name for name in extracted if name.endswith(".mp4")}
-    finished = benchmark_dir("causalvqa") / "videos" / "debug"
-    assert sorted(path.name for path in finished.iterdir()) == ["a.mp4", "b.mp4", "c.mp4"]
-    assert not (home / ".causalvqa.building").exists()
+# Behaviour of the official function, read from facebookresearch/CausalVQA@3f65605 tasks/utils.py.
+QUIRKS = [json.loads(line) for line in Path(__file__).with_name("quirks.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_the_official_reader_has_the_official_quirks() -> None:
+    assert [[text, official_choice(text)] for text, _ in QUIRKS] == QUIRKS
+
+
+def test_the_official_reader_equals_the_official_outputs() -> None:
+    for item in read_oracle("answer_extraction.json")["items"]:
+        choice = official_choice(item["text"])
+        assert choice == item["causalvqa_official_extract"], item["id"]
+        scored = [letter for letter in "ABCDE" if official_choice(letter) == choice]
+        assert scored == item["causalvqa_official_scores_correct_for"], item["id"]

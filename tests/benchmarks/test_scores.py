@@ -1,6 +1,5 @@
-"""A score is one number: its value, its interval's n and its items are the same wherever they are printed.
-
-Over all tasks and groups of all benchmarks, all views, all scores and all parts by stratum.
+"""What holds of every score of every benchmark, on records that it grades of the version gate's examples: it keeps the
+laws, and is one number wherever it is printed, over all tasks, groups, views and parts by stratum.
 """
 
 from __future__ import annotations
@@ -14,9 +13,22 @@ from graded_records import records_of
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.printed_numbers import CHECKS, Finished, every_name, finish, stratum_panels
+from lmms_eval_tasks.testing.score_laws import check_scores, unreached
 
 pytestmark = pytest.mark.usefixtures("few_draws")
-NAMES = [(benchmark, *pair) for benchmark in registry().benchmarks for pair in every_name(benchmark)]
+BENCHMARKS = registry().benchmarks
+KINDS = [(name, kind) for name, benchmark in BENCHMARKS.items() for kind in benchmark.kinds]
+NAMES = [(benchmark, *pair) for benchmark in BENCHMARKS for pair in every_name(benchmark)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("benchmark", "kind"), KINDS)
+def test_scores_keep_the_laws_and_the_examples_reach_every_one(benchmark: str, kind: str) -> None:
+    records, found = records_of(benchmark, kind), BENCHMARKS[benchmark]
+    values = {found.kinds[kind].metrics[0].value(record) for record in records}
+    assert None in values and len(values) > 2
+    assert unreached(found.kinds[kind].metrics, records) == []
+    check_scores(found.kinds[kind].metrics, records, found.folder).raise_if_any(f"Scores of {benchmark}, {kind}")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @cache
 def finished_run(folder: Path, benchmark: str, name: str, view: str) -> Finished:
-    records = {kind: records_of(benchmark, kind) for kind in registry().benchmarks[benchmark].kinds}
+    records = {kind: records_of(benchmark, kind) for kind in BENCHMARKS[benchmark].kinds}
     return finish(folder / f"{name}-{view}", name, view, records)
 
 
@@ -40,10 +52,7 @@ def finished(request: pytest.FixtureRequest, folder: Path) -> Finished:
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_number_is_the_same_everywhere(check: Callable[[Finished], None], finished: Finished) -> None:
-    check(finished)
-
-
-def test_there_are_numbers_to_compare(finished: Finished) -> None:
     scores = finished.host[finished.name]
     assert any(score is not None and finished.metrics[name].kind == "mean" for name, score in scores.items())
     assert stratum_panels(finished)
+    check(finished)

@@ -1,9 +1,8 @@
-"""MVP's annotations: pairs, odd rows and what is said of them, and pairs that are drawn at random."""
+"""MVP's annotations, pairs that are drawn at random, the official reader, and what paths and ids name."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from random import Random
 
@@ -11,12 +10,16 @@ import pytest
 from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import read_oracle
 from releases import mvp_pair, write_clip, write_snapshot
 
+from lmms_eval_tasks.finished.submit import validate
 from lmms_eval_tasks.mvp.benchmark import SUBSETS, pair_at_random, prepare, read_candidates, read_items
+from lmms_eval_tasks.mvp.hooks import official_choice, strata
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, read_manifest
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 HOI = SUBSETS[0]
 
@@ -92,40 +95,6 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
     assert table["group_id"][6:8] == ["from", "from"]
 
 
-def test_refusals(tmp_path: Path, videos: Path, expected: Expected) -> None:
-    messages = []
-
-    def refuse(what: str, rows: list[dict[str, str]], clips: Path = videos, split: str = "mini") -> None:
-        with pytest.raises(InputError) as caught:
-            prepare(clips, str(write_snapshot(tmp_path, "mini", {HOI: rows})), split)
-        # What the library says of splits is its own.
-        messages.append(f"{what}: {re.sub('Unknown split.*', '…', str(caught.value))}")
-
-    refuse(
-        "rows",
-        [
-            mvp_pair("one")[0],
-            *mvp_pair("three"),
-            {**mvp_pair("three")[0], "video_id": "three_3"},
-            *mvp_pair("key", answer="up"),
-            *mvp_pair("code", candidates="__import__('os').getcwd()"),
-            *mvp_pair("count", candidates="['left', 'right', 'up']"),
-            *mvp_pair("same", candidates="['left', ' left']"),
-            *mvp_pair("path", video_path="/pt/../../x.mp4"),
-            *mvp_pair("twice", video_id="twice_1"),
-            *mvp_pair("empty", question=""),
-            {**mvp_pair("x")[0], "video_id": "stemless"},
-        ],
-    )
-    refuse("a column", [{name: value for name, value in row.items() if name != "answer"} for row in mvp_pair("x")])
-    refuse("the wrong folder", mvp_pair("s"), clips=videos / "pt")
-    refuse("no folder", mvp_pair("s"), clips=tmp_path / "none")
-    refuse("a split that is not there", mvp_pair("s"), split="full")
-    refuse("no split", mvp_pair("s"), split="all")
-    expected("\n".join(messages))
-    assert not benchmark_dir("mvp").exists()
-
-
 def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: Path, videos: Path) -> None:
     texts = ("left", "right", "up", "down")
     rows = [row for number in range(4) for row in mvp_pair(f"s_{number}")]
@@ -146,3 +115,48 @@ def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: P
         assert {first["answer"], second["answer"]} == {"A", "B"} and first["group_id"] == second["group_id"]
     with pytest.raises(InputError, match="holds another set"):
         prepare(videos, snapshot, random_pairs=3)
+
+
+# Behaviour of the official function, read from facebookresearch/minimal_video_pairs@149e336 tasks/mvp/utils.py.
+QUIRKS = [json.loads(line) for line in Path(__file__).with_name("quirks.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_the_official_reader_has_the_official_quirks() -> None:
+    assert [[text, official_choice(text)] for text, _ in QUIRKS] == QUIRKS
+
+
+def test_the_official_reader_equals_the_official_outputs() -> None:
+    for item in read_oracle("answer_extraction.json")["items"]:
+        choice = official_choice(item["text"])
+        candidate = False if choice is None else str("AB".index(choice))
+        assert candidate == item["mvp_official_extract_pred"], item["id"]
+        assert choice == item["mvp_official_letter"], item["id"]
+        assert int(choice == "A") == item["mvp_official_rating_if_gt_A"], item["id"]
+        assert int(choice == "B") == item["mvp_official_rating_if_gt_B"], item["id"]
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "concept"),
+    [
+        ("grasp", "grasp/level2/Gravity-Continuity/0001.mp4", {"concept": "Gravity-Continuity"}),
+        ("intphys", "intphys/_O1_01_2.mp4", {"concept": "object permanence"}),
+        ("intphys", "intphys/other.mp4", {}),
+        ("grasp", "grasp/0001.mp4", {}),
+        ("pt", "pt/videos/0001.mp4", {}),
+    ],
+)
+def test_the_path_of_a_clip_names_its_concept(source: str, path: str, concept: dict[str, str]) -> None:
+    row = {"subset": SUBSETS[2], "source": source, "clip": f"mini/{path}"}
+    assert strata(row) == {"subset": SUBSETS[2], "source": source, **concept}
+
+
+def test_ids_of_a_submission_name_a_pair_and_a_member(home: Path, tmp_path: Path, expected: Expected) -> None:
+    def write(*ids: str) -> Path:
+        row = {"data_name": "mvp_mini", "model_answer": "it falls", "task": SUBSETS[0]}
+        (tmp_path / "file.jsonl").write_text(as_lines([{**row, "row_id": one} for one in ids]), encoding="utf-8")
+        return tmp_path / "file.jsonl"
+
+    assert validate("mvp", write("s_1_1", "s_1_2", "7_0", "7_1")).rows == 4
+    with pytest.raises(InputError) as refused:
+        validate("mvp", write("s_1_1", "", "7", "_0", "video"))
+    expected(str(refused.value))
