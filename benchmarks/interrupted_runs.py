@@ -195,9 +195,9 @@ def main() -> None:
 
     if "qwen" in options.models:
         import lmms_eval.models.simple.qwen2_5_vl  # noqa: F401
-        from cpu_ranks import register
+        from warm_host import register_models
 
-        register()
+        register_models()
     for name in options.models.split(","):
         arguments, tasks = MODELS[name](folder / "models" / name)
         arguments = [*arguments, "--tasks", ",".join(tasks), "--limit", str(options.limit)]

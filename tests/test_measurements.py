@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from docs import ROOT
 from host_run import environment, warm_host
-from warm_commands import run_command
 
 FOLDER = ROOT / "benchmarks"
 ABSENT = 77
@@ -21,7 +20,7 @@ MEASUREMENTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in
 @pytest.mark.model
 @pytest.mark.parametrize("name", MEASUREMENTS)
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
-    run = run_command(warm_host(), FOLDER, [name, "--tiny"], tmp_path, environment(tmp_path / "home"))
+    run = warm_host().run([str(FOLDER / name), "--tiny"], tmp_path, environment(tmp_path / "home"))
     if run.returncode == ABSENT:
         pytest.skip(run.stdout.splitlines()[-1])
     assert run.returncode == 0, run.stdout + run.stderr

@@ -1,18 +1,20 @@
-"""CaST-Bench through the real command: the official evaluator's numbers, and what goes wrong told whole."""
+"""CaST-Bench through the real command: the official evaluator's numbers, with settings of a run and of a task."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from host_run import HostRun, run_host
+from host_run import HostRun, own_command, run_host
 from oracles import oracle_path, read_oracle
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cast_bench.benchmark import prepare
+from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host
@@ -23,6 +25,18 @@ QUESTIONS = [json.loads(line) for line in (ORACLE / "castbench_hf.jsonl").read_t
 TEMPLATE = Path(lmms_eval_tasks.__file__).parent / "cast_bench" / "_evidence_template_yaml"
 METRICS = "submissions/cast_bench_metrics.json"
 DEFAULTS = {"eps_overlap": 2, "tau_t": 0.5, "tau_st": 0.1, "use_coverage_aware_score": False, "bbox_format": "xyxy_px"}
+NAMES = {
+    "accuracy": "qa_accuracy",
+    "faithful": "qa_faithful_answer_accuracy",
+    "spurious": "qa_spurious_answer_rate",
+    "temporal_recall": "qa_temporal_r1_tau",
+    "tiou_tp_only": "qa_temporal_m_tiou_tponly",
+    "im_tiou": "qa_temporal_m_tiou_pergt",
+    "st_recall": "qa_st_r1_tau_st",
+    "viou_tp_only": "qa_st_m_viou_tponly",
+    "im_viou": "qa_st_m_viou_pergt",
+}
+"""Our scores, and the official evaluator's."""
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +72,9 @@ def check_official(run: HostRun, official: dict[str, Any], task: str = "cast_ben
         "pred_path": "cast_bench_predictions.jsonl",
     }
     assert written["missing_pred_files"] == official["missing_pred_files"]
-    names = {
-        "accuracy": "qa_accuracy",
-        "faithful": "qa_faithful_answer_accuracy",
-        "spurious": "qa_spurious_answer_rate",
-        "temporal_recall": "qa_temporal_r1_tau",
-        "tiou_tp_only": "qa_temporal_m_tiou_tponly",
-        "im_tiou": "qa_temporal_m_tiou_pergt",
-        "st_recall": "qa_st_r1_tau_st",
-        "viou_tp_only": "qa_st_m_viou_tponly",
-        "im_viou": "qa_st_m_viou_pergt",
-    }
     scores = run.scores(task)
-    assert {name: scores[name] for name in names} == pytest.approx(
-        {name: 100 * overall[key] for name, key in names.items()}, abs=1e-7
+    assert {name: scores[name] for name in NAMES} == pytest.approx(
+        {name: 100 * overall[key] for name, key in NAMES.items()}, abs=1e-7
     )
     groundings = [record.fields["grounding"] for record in read_run(run.out).records[task]]
     totals = {
@@ -82,33 +85,34 @@ def check_official(run: HostRun, official: dict[str, Any], task: str = "cast_ben
     assert totals == official.get("totals", totals)
 
 
-@pytest.fixture(scope="module")
-def sonnet(home: Path, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
-    return replay(ORACLE / "sonnet-4.6_predictions.jsonl", home, tmp_path_factory.mktemp("sonnet"))
-
-
-def test_public_predictions_score_as_the_official_evaluator_says(sonnet: HostRun) -> None:
-    check_official(sonnet, expected("sonnet-4.6"))
-    scores = sonnet.scores("cast_bench")
+def test_public_predictions_score_as_the_official_evaluator_says(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = replay(ORACLE / "sonnet-4.6_predictions.jsonl", home, tmp_path / "run")
+    check_official(run, expected("sonnet-4.6"))
+    scores = run.scores("cast_bench")
     assert (scores["unparsed_rate"], scores["unscored_rate"], scores["grounding_unscored_rate"]) == (0, 0, 0)
     assert scores["submission_rows"] == 80
-    assert "do not look it" not in sonnet.output
-
-
-def test_what_a_run_submits_is_read_again(sonnet: HostRun, home: Path, tmp_path: Path) -> None:
-    rows = sonnet.submission("submissions/cast_bench_predictions.jsonl")
+    assert "do not look it" not in run.output
+    # What it submits is read again, here with boxes in another order.
+    rows = run.submission("submissions/cast_bench_predictions.jsonl")
     assert [list(row) for row in rows] == [["prompt", "predict"]] * 80
     assert all(row["question"] in line["prompt"] for row, line in zip(QUESTIONS, rows, strict=True))
-    again = replay(
-        sonnet.submission_file("submissions/cast_bench_predictions.jsonl"), home, tmp_path,
-        env={"LMMS_EVAL_TASKS_BOXES": "yxyx_px"},
-    )  # fmt: skip
-    check_official(again, expected("sonnet-4.6", bbox_format="yxyx_px"))
-    assert "CaST-Bench's boxes were read as yxyx_px, and do not look it" in again.output
-    assert "LMMS_EVAL_TASKS_BOXES=xyxy_px" in again.output
+    submitted = run.submission_file("submissions/cast_bench_predictions.jsonl")
+    other = replay(submitted, home, tmp_path / "other", env={"LMMS_EVAL_TASKS_BOXES": "yxyx_px"})
+    check_official(other, expected("sonnet-4.6", bbox_format="yxyx_px"))
+    assert "CaST-Bench's boxes were read as yxyx_px, and do not look it" in other.output
+    assert "LMMS_EVAL_TASKS_BOXES=xyxy_px" in other.output
+    # Scored again, boxes are read as they were unless the variable says otherwise.
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+    assert not rescore(other.out, tmp_path / "again").changes
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "xyxy_px")
+    new = {change.score: change.new for change in rescore(other.out, tmp_path / "third").changes}
+    assert new["im_viou"] == pytest.approx(scores["im_viou"])
 
 
 def test_settings_come_from_the_task_on_two_ranks(home: Path, tmp_path: Path) -> None:
+    """Of a YAML of one's own with our template; the run can be scored again once its files are gone."""
     pointer = tmp_path / "tasks" / "test.json"
     pointer.parent.mkdir()
     pointer.write_text('{"benchmark": "cast_bench", "split": "test"}')
@@ -128,16 +132,9 @@ def test_settings_come_from_the_task_on_two_ranks(home: Path, tmp_path: Path) ->
     assert [row["prompt"] for row in run.submission("submissions/cast_bench_predictions.jsonl")] == [
         sample["input"] for sample in run.samples_in_order("cast_bench_mine")
     ]
-
-
-def test_a_line_that_matches_no_question_is_an_error(home: Path, tmp_path: Path) -> None:
-    path = tmp_path / "p.jsonl"
-    stranger = {"prompt": "Question: Who is it?\n\nOptions:\nA: me\nB: you", "predict": '{"answer_choice": "B"}'}
-    known = (ORACLE / "sonnet-4.6_predictions.jsonl").read_text("utf-8").splitlines()
-    path.write_text("\n".join([known[0], json.dumps(stranger), *known[2:]]) + "\n")
-    run = replay(path, home, tmp_path / "out", ranks=2)
-    assert run.status != 0
-    assert (
-        f"{path} cannot be replayed: 1 problem, no line is joined by its position.\n"
-        "  p.jsonl, line 2: Expected the prompt to ask a question of this run's tasks, but got 'Who is it?'.\n"
-    ) in run.output
+    (path,) = run.out.glob("*_scores.json")
+    (part,) = json.loads(path.read_text(encoding="utf-8"))["parts"]
+    assert (part["name"], part["benchmark"]) == ("cast_bench_mine", "cast_bench")
+    shutil.rmtree(pointer.parent)
+    assert "scores equal" in own_command(home, "rescore", run.out).stdout
+    assert "cast_bench_mine" in own_command(home, "report", run.out).stdout

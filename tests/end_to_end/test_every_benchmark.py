@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beside_people import EXAMPLE
-from host_run import GUESSED, HostRun, SampleWorld, own_command, qwen_arguments, run_host
+from commands import printed, refusal
+from hook_runs import FILES
+from host_run import GUESSED, HostRun, SampleWorld, qwen_arguments, run_host
 from logged_runs import TASK
-from sample_runs import at
-from sklearn.metrics import cohen_kappa_score
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 
@@ -83,8 +80,13 @@ def test_the_solver_is_right_everywhere(task: str, solved: HostRun) -> None:
 def test_what_is_withheld_is_predicted_rightly(solved: HostRun, sample_world: SampleWorld) -> None:
     with (sample_world.folder / "causalvqa" / "test_truth.csv").open(newline="", encoding="utf-8") as file:
         keys = {row["qid"]: (row["correct1"], row["correct2"]) for row in csv.DictReader(file)}
-    rows = solved.submission("submissions/causalvqa_test.jsonl")
-    assert len(rows) == 2 * len(keys)
+    rows, scores = solved.submission("submissions/causalvqa_test.jsonl"), solved.scores("causalvqa_paired")
+    assert len(rows) == 2 * len(keys) == scores["submission_rows"]
+    assert {value for name, value in scores.items() if "accuracy" in name} == {None}
+    assert (scores["pairs_scored"], scores["unscored_rate"]) == (0, 100)
+    # Strata as the official task files name them.
+    kinds = ("Anticipation", "Counterfactual", "Descriptive", "Hypothetical", "Planning")
+    assert {row["task"] for row in rows} == {f"{kind}_{hard}" for kind in kinds for hard in ("easy", "med", "hard")}
     for row in rows:
         qid, _, version = row["row_id"].rpartition("_")
         assert "ABCDE".index(row["model_answer"]) + 1 == int(keys[qid][int(version)])
@@ -120,78 +122,50 @@ def test_a_run_is_replayed_from_its_log(guessed: HostRun, sample_world: SampleWo
 
 
 def test_the_commands_that_read_runs(
-    solved: HostRun, guessed: HostRun, sample_world: SampleWorld, tmp_path: Path
+    solved: HostRun, guessed: HostRun, sample_world: SampleWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def command(*words: str | Path) -> str:
-        done = own_command(sample_world.home, *words, env={"COLUMNS": "200"})
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(sample_world.home))
     page = tmp_path / "page.html"
-    report = command("report", solved.out, guessed.out, "--html", page)
+    report = printed("report", solved.out, guessed.out, "--html", page)
     assert all(text in report for text in ("countervqa_annotated", "always yes", "scene accuracy"))
     assert "Floors of a constant answer" in page.read_text(encoding="utf-8")
     for task, accuracy in (("countervqa", "verdict accuracy"), ("intphys2_main", "scene accuracy")):
-        assert accuracy in command("compare", solved.out, guessed.out, "--task", task)
-    assert "scores equal" in command("rescore", solved.out)
-    nothing = own_command(sample_world.home, "submit", "countervqa", solved.out, "--out", tmp_path / "answers.jsonl")
-    assert nothing.returncode == 1 and "has no leaderboard" in nothing.stderr
-    assert not (tmp_path / "answers.jsonl").exists()
-
-
-def test_withheld_answers_give_predictions_and_no_accuracy(guessed: HostRun) -> None:
-    scores = guessed.scores("causalvqa_paired")
-    accuracies = {name: value for name, value in scores.items() if "accuracy" in name}
-    assert len(accuracies) == 2 + 2 * 9 + 1 + 2 and set(accuracies.values()) == {None}
-    assert (scores["pairs_scored"], scores["unparsed_rate"], scores["unscored_rate"]) == (0, 0, 100)
-    rows = guessed.submission("submissions/causalvqa_test.jsonl")
-    assert len(rows) == scores["submission_rows"]
-    assert all(list(row) == ["data_name", "task", "row_id", "model_answer"] for row in rows)
-    # Strata as the official task files name them.
-    assert {row["task"] for row in rows} == {
-        f"{kind}_{difficulty}"
-        for kind in ("Anticipation", "Counterfactual", "Descriptive", "Hypothetical", "Planning")
-        for difficulty in ("easy", "med", "hard")
-    }
-    assert {row["model_answer"] for row in rows} <= set("ABCDE")
+        assert accuracy in printed("compare", solved.out, guessed.out, "--task", task)
+    # The files that a run wrote are those that are made of it later; sample data is refused unless it is allowed.
+    for (benchmark, part), file in FILES.items():
+        if benchmark != "yocausal":
+            chosen = [*(["--part", part] if part else []), *(["--split", "mini"] if benchmark == "mvp" else [])]
+            submit = ("submit", benchmark, guessed.out, "--out", tmp_path / "file", *chosen)
+            assert "Expected the official release, but got sample data." in refusal(*submit)
+            printed(*submit, "--allow-unofficial")
+            assert (tmp_path / "file").read_bytes() == guessed.submission_file(file).read_bytes()
+            (tmp_path / "file").unlink()
 
 
 def test_the_table_that_the_host_prints_shows_our_scores(guessed: HostRun) -> None:
-    printed = guessed.output.replace(" ", "")
+    table = guessed.output.replace(" ", "")
     for name in ("pair_accuracy", "single_accuracy", "unparsed_rate", "unscored_rate", "submission_rows"):
-        assert f"|{name}|" in printed
-    assert "|pair_accuracy_official" not in printed and guessed.score("mvp_mini", "pair_accuracy_official") is not None
+        assert f"|{name}|" in table
+    assert "|pair_accuracy_official" not in table and guessed.score("mvp_mini", "pair_accuracy_official") is not None
 
 
-def test_mvps_group_is_the_mean_of_its_four_parts_and_its_files_are_the_official_ones(guessed: HostRun) -> None:
+def test_mvps_group_is_the_mean_of_its_four_parts_and_its_file_has_their_files(guessed: HostRun) -> None:
     for metric in ("pair_accuracy", "single_accuracy", "pair_accuracy_official", "single_accuracy_official"):
         parts = [guessed.score(f"mvp_mini_{subset}", metric) for subset in SUBSETS]
         assert guessed.score("mvp_mini", metric) == pytest.approx(sum(parts) / 4)
-    joint = []
-    for subset in SUBSETS:
-        rows = guessed.submission(f"submissions/mvp_mini_{subset}_valid.jsonl")
-        samples = {sample["record"]["item_id"]: sample for sample in guessed.samples(f"mvp_mini_{subset}")}
-        assert {row["row_id"] for row in rows} == set(samples)
-        for row in rows:
-            assert (row["data_name"], row["task"]) == ("mvp_mini", subset)
-            letter = samples[row["row_id"]]["record"]["answered"]
-            assert f"({letter}) {row['model_answer']}" in samples[row["row_id"]]["input"]
-        joint += rows
-    assert guessed.submission("mvp_mini_submission.jsonl") == joint
+    files = [guessed.submission(f"submissions/mvp_mini_{subset}_valid.jsonl") for subset in SUBSETS]
+    assert guessed.submission("mvp_mini_submission.jsonl") == [row for rows in files for row in rows]
 
 
-@pytest.fixture(scope="module")
-def constant(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
-    """A run whose output folder has a file where the folder `submissions` should be."""
-    out = tmp_path_factory.mktemp("constant")
+def test_a_constant_answer_scores_its_known_chance(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """In a folder in which the file for a leaderboard cannot be written, which loses nothing else."""
+    out = tmp_path / "constant"
+    out.mkdir()
     (out / "submissions").write_text("a file", encoding="utf-8")
-    tasks = f"{TASK},mvp_mini,yocausal_vlm,intphys2_surprise"
-    return run_host("--model", "constant_answer", "--tasks", tasks, home=sample_world.home, out=out, ranks=2)
-
-
-def test_a_constant_answer_scores_its_known_chance(
-    constant: HostRun, sample_world: SampleWorld, tmp_path: Path
-) -> None:
+    asked = f"{TASK},mvp_mini,yocausal_vlm,intphys2_surprise"
+    constant = run_host("--model", "constant_answer", "--tasks", asked, home=sample_world.home, out=out, ranks=2)
+    assert f"{out}/submissions/causalvqa_debug.constant_answer.jsonl was not written (FileExists" in constant.output
+    assert constant.score(TASK, "submission_rows") is None
     assert (constant.score("mvp_mini", "pair_accuracy"), constant.score("mvp_mini", "single_accuracy")) == (0, 50)
     samples = constant.samples(TASK)
     share = 100 * sum(sample["target"] == "A" for sample in samples) / len(samples)
@@ -202,7 +176,7 @@ def test_a_constant_answer_scores_its_known_chance(
     tasks = ("countervqa", "countervqa_annotated")
     says_yes = run_host(
         "--model", "constant_answer", "--model_args", "response=Yes.", "--tasks", ",".join(tasks),
-        home=sample_world.home, out=tmp_path, env=NO_JUDGE,
+        home=sample_world.home, out=tmp_path / "yes", env=NO_JUDGE,
     )  # fmt: skip
     for task in tasks:
         scores = says_yes.scores(task)
@@ -214,42 +188,6 @@ def test_a_constant_answer_scores_its_known_chance(
         assert scores["judged_accuracy"] is None
     plain, annotated = (says_yes.samples(task)[0]["input"] for task in tasks)
     assert " hits the " not in plain.partition("Question:")[0] and "00:0" in annotated
-
-
-def test_a_submission_that_cannot_be_written_loses_nothing_else(constant: HostRun) -> None:
-    file = f"{constant.out}/submissions/causalvqa_debug.constant_answer.jsonl"
-    assert f"{file} was not written (FileExistsError" in constant.output
-    assert constant.score(TASK, "submission_rows") is None
-    assert {sample["record"]["answered"] for sample in constant.samples(TASK)} == {"A"}
-    # MVP's whole submission lies beside that folder, and is written once its four parts are there.
-    pairs = sum(constant.score(f"mvp_mini_{subset}", "pairs_scored") for subset in SUBSETS)
-    assert len(constant.submission("mvp_mini_submission.jsonl")) == 2 * pairs
-
-
-def test_a_run_is_set_beside_people(constant: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
-    """The people of the worked example answer the sample's first questions; right where they are right there."""
-    with (EXAMPLE / "items.csv").open(encoding="utf-8") as file:
-        keys = {(row["item"], row["version"]): row["answer"] for row in csv.DictReader(file)}
-    records = [sample["record"] for sample in constant.samples_in_order(TASK)]
-    ours = dict(zip(keys, records, strict=False))
-    lines = ["item,version,annotator,choice"]
-    compared = []
-    with (EXAMPLE / "responses.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            record, right = ours[row["item"], row["version"]], row["choice"] == keys[row["item"], row["version"]]
-            choice = record["expected"] if right else "ABCDE".replace(record["expected"], "")[0]
-            lines.append(f"{record['group_id']},{record['fields']['version']},{row['annotator']},{choice}")
-            compared.append((record["outcome"] == "correct", right))
-    (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
-    words = ["humans", str(tmp_path / "people.csv"), "--items", "causalvqa:debug", "--run", str(constant.out)]
-    with at(sample_world.home):
-        result = CliRunner().invoke(app, [*words, "--task", TASK])
-    assert result.exit_code == 0, result.output
-    rows = [" ".join(line.split()) for line in result.output.splitlines()]
-    assert f"{TASK}: 12 items in 6 groups, 3 people each" in rows
-    (row,) = (row for row in rows if row.startswith("run 1, people 12 "))
-    assert f" {cohen_kappa_score(*zip(*compared, strict=True)):.2f} [" in row
-    assert f"run 1, left out, no person answered: {len(records) - 12} " in result.output
 
 
 def test_a_pair_cut_by_limit_is_not_a_pair(sample_world: SampleWorld, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ its own, through every command."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -12,14 +11,14 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from docs import ROOT, blocks
 from host_run import environment
-from warm_commands import commands_on_path, run_command
+from warm_commands import commands_on_path
 from warm_host import WarmHost
 
 pytestmark = pytest.mark.host
@@ -45,7 +44,7 @@ class Installed:
     def run(self, *words: str, status: int = 0, home: str = "home") -> str:
         """What a command of the environment prints."""
         env = {**environment(self.root / home), "COLUMNS": "100"}
-        finished = run_command(self.host, self.python.parent, list(words), self.root, env)
+        finished = self.host.run([str(self.python.parent / words[0]), *words[1:]], self.root, env)
         assert finished.returncode == status, finished.stdout + finished.stderr
         return finished.stdout + finished.stderr
 
@@ -57,9 +56,6 @@ class Installed:
             task: {name.removesuffix(",none"): score for name, score in scores.items()}
             for task, scores in results.items()
         }
-
-
-Run = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -113,48 +109,45 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return found
 
 
-def test_the_wheel_of_its_own_environment_is_used(installed: Installed) -> None:
+def test_the_first_example_is_run_and_taken_by_every_command(installed: Installed) -> None:
     code = "import lmms_eval_tasks; print(lmms_eval_tasks.__file__)"
     command, env = [installed.python, "-c", code], environment(installed.root / "home")
     assert str(installed.root / "env") in subprocess.check_output(command, cwd=installed.root, env=env, text=True)
-
-
-def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installed: Installed) -> None:
     scores = installed.scores("constant")["lamp_side"]
+    # A constant answer is right half of the time, and never in pairs.
     names = ("pair_accuracy", "single_accuracy", "left_rate", "pairs_scored", "submission_rows")
     assert [scores[name] for name in names] == [0.0, 50.0, 100.0, 6, 12]
     assert (installed.root / "runs" / "constant" / "submissions" / "lamp_side.constant_answer.jsonl").is_file()
-
-
-def test_every_command_works(installed: Installed) -> None:
-    checked = installed.run("lmms-eval-tasks", "check", "lamp_side", "--stats")
+    ours = partial(installed.run, "lmms-eval-tasks")
+    checked = ours("check", "lamp_side", "--stats")
     assert "Nothing here would stop a run." in checked and "vocabulary" in checked
-    rules = [line.split() for line in installed.run("lmms-eval-tasks", "bias", "lamp_side").splitlines()]
+    rules = [line.split() for line in ours("bias", "lamp_side").splitlines()]
     (always,) = [words for words in rules if words[:2] == ["always", "A"]]
     assert always[2:4] == ["100%", "50.0"] and always[-1] == "100%"
     runs = ("runs/guessed", "runs/constant")
-    report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
+    report = ours("report", *runs, "--html", "r.html")
     assert "lamp_side: what is left in its views" in report and "single_frame_last" in report
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
     assert "Consistency between clips" in (installed.root / "r.html").read_text("utf-8")
-    compared = installed.run("lmms-eval-tasks", "compare", *runs)
+    compared = ours("compare", *runs)
     assert "pair accuracy" in compared and "runs 1 and 2 share 12 items in 6 groups" in compared
-    assert "12 of 12 items" in installed.run(
-        "lmms-eval-tasks", "submit", "lamp_side", "runs/guessed", "--out", "answers.jsonl"
-    )
-    assert "valid" in installed.run("lmms-eval-tasks", "validate", "lamp_side", "answers.jsonl")
-    assert "scores equal" in installed.run("lmms-eval-tasks", "rescore", "runs/guessed")
+    assert "12 of 12 items" in ours("submit", "lamp_side", "runs/guessed", "--out", "answers.jsonl")
+    assert "valid" in ours("validate", "lamp_side", "answers.jsonl")
+    assert "scores equal" in ours("rescore", "runs/guessed")
     (card,) = (installed.root / "runs" / "guessed").glob("*_run_card.json")
     card_of_task = json.loads(card.read_text("utf-8"))["task lamp_side"]
     assert card_of_task["benchmark"] == "lamp_side, split test" and card_of_task["data"] == "the official release"
-
-
-def test_a_sample_of_it_is_known_though_it_looks_for_no_mark(installed: Installed) -> None:
+    # A benchmark that cannot be imported is named, and the others work.
+    assert (
+        "The benchmark broken of the package broken-benchmark cannot be used (broken_benchmark/__init__.py, line 1: "
+        "ImportError: it needs a package that is not there). The others work."
+    ) in " ".join(ours("prepare", "lamp_side", "--source", "release").split())
+    # A sample of it is known, though it looks for no mark.
     shutil.copytree(installed.root / "release", installed.root / "marked")
     (installed.root / "marked" / "SAMPLE.json").write_text("{}")
-    prepare = ("lmms-eval-tasks", "prepare", "lamp_side", "--source", "marked", "--replace")
-    assert "which sample data never replaces" in installed.run(*prepare, status=1)
-    assert "data: SAMPLE DATA, made up" in installed.run(*prepare, home="another home")
+    prepare = ("prepare", "lamp_side", "--source", "marked", "--replace")
+    assert "which sample data never replaces" in ours(*prepare, status=1)
+    assert "data: SAMPLE DATA, made up" in ours(*prepare, home="another home")
 
 
 def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: Installed, tmp_path: Path) -> None:
@@ -178,26 +171,6 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     assert "lamp_side: what is left in its views" in finished.stdout
 
 
-@pytest.fixture(scope="module")
-def lived(installed: Installed) -> Run:
-    """Runs our commands in a data home that has the example whose items have three clips and whose answers are numbers,
-    after runs of two models."""
-
-    def run(*words: str, status: int = 0) -> str:
-        return installed.run("lmms-eval-tasks", *words, status=status, home="pendulum home")
-
-    run("sample", "pendulums", "--out", "sample", "--prepare")
-    for model, tasks in (
-        ("pendulum_solver", "pendulums_slowest,pendulums_period,pendulums_period_shuffled"),
-        ("random_answer", "pendulums_slowest,pendulums_period"),
-    ):
-        installed.run(
-            "lmms-eval", "--model", model, "--tasks", tasks, "--output_path", f"runs/{model}", "--log_samples",
-            home="pendulum home",
-        )  # fmt: skip
-    return run
-
-
 def test_the_second_example_is_short_and_imports_one_module() -> None:
     modules = sorted((ROOT / "examples" / "pendulum_plugin" / "pendulums").glob("*.py"))
     lines = [line for path in modules for line in path.read_text(encoding="utf-8").splitlines() if line]
@@ -206,79 +179,43 @@ def test_the_second_example_is_short_and_imports_one_module() -> None:
     assert imports == {"from lmms_eval_tasks import api"}
 
 
-def test_its_solver_is_right_on_all_and_no_longer_where_frames_are_shuffled(lived: Run, installed: Installed) -> None:
+def test_items_of_three_clips_whose_answers_are_numbers_are_taken_by_every_command(installed: Installed) -> None:
+    ours, root = partial(installed.run, "lmms-eval-tasks", home="pendulum home"), installed.root
+    ours("sample", "pendulums", "--out", "sample", "--prepare")
+    for model, tasks in (
+        ("pendulum_solver", "pendulums_slowest,pendulums_period,pendulums_period_shuffled"),
+        ("random_answer", "pendulums_slowest,pendulums_period"),
+    ):
+        installed.run(
+            "lmms-eval", "--model", model, "--tasks", tasks, "--output_path", f"runs/{model}", "--log_samples",
+            home="pendulum home",
+        )  # fmt: skip
+    # The solver is right on all, and no longer where frames are shuffled.
     scores = installed.scores("pendulum_solver")
-    assert scores["pendulums_slowest"]["single_accuracy"] == 100
     period = scores["pendulums_period"]
     assert (period["close_enough"], period["submission_rows"], period["unparsed_rate"]) == (100, 6, 0)
-    assert period["seconds_off"] < 0.05
+    assert scores["pendulums_slowest"]["single_accuracy"] == 100 and period["seconds_off"] < 0.05
     assert scores["pendulums_period_shuffled"]["close_enough"] < 50
     guessed = installed.scores("random_answer")["pendulums_period"]
     assert guessed["unparsed_rate"] == 0 and guessed["seconds_off"] > period["seconds_off"]
 
-
-def test_every_command_takes_three_clips_and_numbers(lived: Run, installed: Installed) -> None:
-    assert "Nothing here would stop a run." in lived("check", "pendulums", "--stats", "--decode")
-    assert "6 items of 3 options in 6 groups" in lived("bias", "pendulums")
+    assert "Nothing here would stop a run." in ours("check", "pendulums", "--stats", "--decode")
+    assert "6 items of 3 options in 6 groups" in ours("bias", "pendulums")
     runs = ("runs/pendulum_solver", "runs/random_answer")
-    report = lived("report", *runs, "--html", "swings.html")
+    report = ours("report", *runs, "--html", "swings.html")
     assert "pendulums_period: what is left in its views" in report and "seconds off: in s" in report
-    page = (installed.root / "swings.html").read_text("utf-8")
+    page = (root / "swings.html").read_text("utf-8")
     assert all(f'"{column}"' in page for column in ("clip", "clip_2", "clip_3"))
-    assert "runs 1 and 2 share 6 items in 6 groups" in lived("compare", *runs, "--task", "pendulums_period")
-    assert "scores equal" in lived("rescore", runs[0])
+    assert "runs 1 and 2 share 6 items in 6 groups" in ours("compare", *runs, "--task", "pendulums_period")
+    assert "scores equal" in ours("rescore", runs[0])
 
-
-def test_its_own_form_is_written_and_checked(lived: Run, installed: Installed) -> None:
-    submit = ("submit", "pendulums", "runs/pendulum_solver", "--out", "seconds.json")
-    refused = lived(*submit, status=1)
-    assert "1 problem" in refused and "Expected the official release, but got sample data" in refused
-    assert "6 of 6 items, 0 without an answer" in lived(*submit, "--allow-unofficial")
-    file = installed.root / "seconds.json"
-    written = installed.root / "runs" / "pendulum_solver" / "submissions" / "pendulums.pendulum_solver.json"
-    assert file.read_bytes() == written.read_bytes()
-    assert "Pendulums, split test: 6 rows" in lived("validate", "pendulums", "seconds.json")
+    submit = ("submit", "pendulums", runs[0], "--out", "seconds.json")
+    assert "Expected the official release, but got sample data" in ours(*submit, status=1)
+    assert "6 of 6 items, 0 without an answer" in ours(*submit, "--allow-unofficial")
+    file = root / "seconds.json"
+    assert file.read_bytes() == (root / runs[0] / "submissions" / "pendulums.pendulum_solver.json").read_bytes()
+    assert "Pendulums, split test: 6 rows" in ours("validate", "pendulums", "seconds.json")
     file.write_text(file.read_text("utf-8").replace("t1_period", "t9_period"), encoding="utf-8")
-    wrong = lived("validate", "pendulums", "seconds.json", status=1)
+    wrong = ours("validate", "pendulums", "seconds.json", status=1)
     assert "seconds: Expected items of split test, but got t9_period." in wrong
     assert "seconds: Expected a number for every item, but there is none for t1_period." in wrong
-
-
-def test_people_see_three_clips_and_their_answers_are_scored(lived: Run, installed: Installed) -> None:
-    root = installed.root
-    lived("annotate", "plan", "pendulums", "--split", "test", "--responses", "2", "--out", "plan.csv")
-    lived("annotate", "page", "plan.csv", "--out", "pages")
-    lines = (root / "sample" / "pendulums" / "trios.jsonl").read_text("utf-8").splitlines()
-    periods = {trio["trio"]: trio["periods"] for trio in map(json.loads, lines)}
-    key = {f"{trio}_slowest": "ABC"[three.index(max(three))] for trio, three in periods.items()}
-    with (root / "plan.csv").open(encoding="utf-8", newline="") as file:
-        plan = {(row["annotator"], int(row["place"])): row["item_id"] for row in csv.DictReader(file)}
-    (root / "answers").mkdir()
-    for page in sorted((root / "pages").glob("*.html")):
-        (about,) = re.findall(r'id="about">(.*?)</script>', page.read_text("utf-8"))
-        shown = json.loads(about)
-        assert all([name for _, name in item["clips"]] == ["First", "Second", "Third"] for item in shown["items"])
-        # The first annotator is right on all, the other always says A.
-        given = [
-            {
-                "place": item["place"],
-                "seconds": 20,
-                "plays": 3,
-                "choice": key[plan[page.stem, item["place"]]] if page.stem == "a001" else "A",
-            }
-            for item in shown["items"]
-        ]
-        answers = {name: shown[name] for name in ("plan", "annotator", "mode")} | {"answers": given}
-        (root / "answers" / f"{page.stem}.json").write_text(json.dumps(answers), encoding="utf-8")
-    lived("annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
-    credit = [1.0 if letter == "A" else 0.5 for letter in key.values()]
-    printed = lived("humans", "people.csv", "--items", "pendulums:test")
-    assert 0.5 < sum(credit) / 6 < 1 and f"{100 * sum(credit) / 6:.2f}" in printed
-
-
-def test_a_broken_benchmark_is_named_and_the_others_work(installed: Installed) -> None:
-    printed = installed.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
-    assert (
-        "The benchmark broken of the package broken-benchmark cannot be used (broken_benchmark/__init__.py, line 1: "
-        "ImportError: it needs a package that is not there). The others work."
-    ) in " ".join(printed.split())

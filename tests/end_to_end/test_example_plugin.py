@@ -16,30 +16,19 @@ pytestmark = pytest.mark.host
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "model_plugin"
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example built and installed into a folder of its own, so that this environment stays as it is."""
-    root = tmp_path_factory.mktemp("example")
-    shutil.copytree(EXAMPLE, root / "source")
+def test_the_examples_run_by_their_names_on_two_ranks(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """Built and installed into a folder of their own, so that this environment stays as it is."""
+    shutil.copytree(EXAMPLE, tmp_path / "source")
     # With this environment's setuptools, which torch asks for: no package index has to be within reach.
     alone = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    pip = [sys.executable, "-m", "pip", "install", *alone, "--target", str(root / "site")]
-    finished = subprocess.run([*pip, str(root / "source")], capture_output=True, text=True)
+    pip = [sys.executable, "-m", "pip", "install", *alone, "--target", str(tmp_path / "site")]
+    finished = subprocess.run([*pip, str(tmp_path / "source")], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
-    return root / "site"
+    beside_others = os.pathsep.join(filter(None, (str(tmp_path / "site"), os.environ.get("PYTHONPATH"))))
 
-
-def beside_others(site: Path) -> dict[str, str]:
-    """The environment in which what is installed there is found as well."""
-    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))}
-
-
-def test_the_examples_run_by_their_names_on_two_ranks(
-    installed: Path, sample_world: SampleWorld, tmp_path: Path
-) -> None:
-    def run(*words: str) -> HostRun:
-        out, env = tmp_path / words[1], beside_others(installed)
-        return run_host("--model", *words, home=sample_world.home, out=out, ranks=2, env=env)
+    def run(*words: str, ranks: int = 2) -> HostRun:
+        out, env = tmp_path / f"{words[0]}{ranks}", {"PYTHONPATH": beside_others}
+        return run_host("--model", *words, home=sample_world.home, out=out, ranks=ranks, env=env)
 
     words = run("brightness", "--model_args", "threshold=0.5", "--tasks", "mvp_mini")
     assert 0 <= words.score("mvp_mini", "single_accuracy") <= 100 and words.score("mvp_mini", "unparsed_rate") == 0
@@ -49,14 +38,6 @@ def test_the_examples_run_by_their_names_on_two_ranks(
     for sample in losses.samples("intphys2_surprise"):
         fields = sample["record"]["fields"]
         assert all(loss > 0 for loss in fields["losses"]) and fields["timesteps"] == []
-
-
-def test_losses_are_refused_where_words_are_asked_for(
-    installed: Path, sample_world: SampleWorld, tmp_path: Path
-) -> None:
-    run = run_host(
-        "--model", "motion", "--tasks", "intphys2_main,intphys2_surprise",
-        home=sample_world.home, out=tmp_path, env=beside_others(installed),
-    )  # fmt: skip
-    assert run.status != 0
-    assert "intphys2_main takes words for an answer, but the model motion gives clip losses." in run.output
+    refused = run("motion", "--tasks", "intphys2_main,intphys2_surprise", ranks=1)
+    assert refused.status != 0
+    assert "intphys2_main takes words for an answer, but the model motion gives clip losses." in refused.output

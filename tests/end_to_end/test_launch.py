@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 from docs import ROOT
-from host_run import SCRIPTS, SampleWorld, environment, run_host, warm_host
-from one_node_slurm import free_port
+from host_run import SCRIPTS, SampleWorld, environment, free_port, run_host, warm_host
 from typer.testing import CliRunner
 from warm_commands import commands_on_path
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from browser import Asked, browser
 from docs import ROOT
-from host_run import SCRIPTS, environment, warm_host
-from warm_commands import run_command
+from host_run import own_command
 
 pytestmark = [pytest.mark.host, pytest.mark.browser]
 
@@ -49,8 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(root: Path, *words: str, status: int = 0) -> str:
     """What one of our commands prints there."""
     more = {"PYTHONPATH": str(root / "site"), "COLUMNS": "200"}
-    command = ["lmms-eval-tasks", *words]
-    finished = run_command(warm_host(more), SCRIPTS, command, root, environment(root / "home", more))
+    finished = own_command(root / "home", *words, env=more)
     assert finished.returncode == status, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
 
@@ -88,20 +86,3 @@ def test_people_write_a_number_under_three_clips(root: Path) -> None:
     assert "6 responses of 1 annotators to 6 questions" in printed
     assert "most frequent answer is not the key: 1 questions (16.7%): t2" in printed
     assert "difficulty by these responses: 5 easy, 0 medium, 0 hard, 1 dropped" in printed
-
-
-def test_the_other_modes_have_pages_too(root: Path) -> None:
-    for mode in ("last-frame", "review"):
-        run(root, "annotate", "plan", "pendulums", "--out", f"{mode}.csv", "--mode", mode, "--sample", "1")
-        words = ("--out", f"{mode} pages", "--annotator", "a001", "--no-practice")
-        run(root, "annotate", "page", f"{mode}.csv", *words)
-    with browser(root / "modes", (1366, 768)) as driver:
-        for mode in ("last-frame", "review"):
-            page = Asked(driver, root / f"{mode} pages" / "a001.html")
-            assert page.run("return document.querySelectorAll('#clips figure').length") == 3
-            type_answer(driver, page, "3")
-            if mode == "review":
-                assert "the key" in page.run("return document.querySelector('.options').textContent")
-            else:
-                assert json.loads(page.run("return answersText()"))["answers"][0]["choice"] == "3"
-            assert page.complaints == []

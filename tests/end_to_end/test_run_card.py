@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
-from clip_libraries import write_broken_torchcodec
 from host_run import HostRun, SampleWorld, qwen_arguments, run_host
 from packaging.version import Version
 
@@ -70,21 +68,6 @@ def test_two_ranks_leave_one_file_of_scores_and_end_with_a_line_a_task(floor: Ho
     assert all(" groups; SAMPLE DATA, not the benchmark" in line for line in lines[-4:-1])
 
 
-def test_a_run_that_logs_no_items_has_the_same_file_of_scores(sample_world: SampleWorld, tmp_path: Path) -> None:
-    run = run_host(
-        "--model", "random_answer", "--tasks", "mvp_mini", "--limit", "4",
-        home=sample_world.home, out=tmp_path, log_samples=False,
-    )  # fmt: skip
-    (path,) = tmp_path.rglob("*_scores.json")
-    scores = read_scores(path)
-    assert {part.apart for part in scores.parts} == {"SAMPLE DATA, not the benchmark, --limit 4"}
-    for part in scores.parts:
-        leading = part.score(part.leading)
-        assert leading.value == run.score(part.name, part.leading) is not None
-        assert leading.low is not None and {"pairs_scored", "pair_accuracy_official"} <= {s.metric for s in part.scores}
-    assert run.output.rstrip().splitlines()[-1].startswith("With --log_samples")
-
-
 def test_a_run_made_from_a_card_scores_the_same(floor: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
     card = card_of(floor)
     words = shlex.split(str(card["run"]["command"]))
@@ -97,18 +80,11 @@ def test_a_run_made_from_a_card_scores_the_same(floor: HostRun, sample_world: Sa
     assert differ == {("run", "ranks"), ("hardware", "device")}
 
 
-def run_qwen(weights: Path, world: SampleWorld, out: Path, **settings: Any) -> HostRun:
+def test_the_card_of_a_model_with_frames_and_weights(
+    tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
     asked = ("--tasks", "causalvqa_debug_paired", "--limit", "2")
-    return run_host(*qwen_arguments(weights), *asked, home=world.home, out=out, **settings)
-
-
-@pytest.fixture(scope="module")
-def qwen(tiny_qwen: Path, sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
-    return run_qwen(tiny_qwen, sample_world, tmp_path_factory.mktemp("qwen"))
-
-
-def test_the_card_of_a_model_with_frames_and_weights(qwen: HostRun, tiny_qwen: Path) -> None:
-    card = card_of(qwen)
+    card = card_of(run_host(*qwen_arguments(tiny_qwen), *asked, home=sample_world.home, out=tmp_path))
     frames = card["frames"]
     assert (frames["frames"], frames["fps"]) == (4, "not set")
     assert (frames["least pixels"], frames["most pixels"]) == (3136, 25088)
@@ -121,17 +97,3 @@ def test_the_card_of_a_model_with_frames_and_weights(qwen: HostRun, tiny_qwen: P
     assert card["known hazards"]["qwen_text_inside_video"] == ("applies" if applies else "does not apply")
     assert card["known hazards"]["first_clip_frames"] == "does not apply"
     assert card["hardware"]["device"] == "cpu"
-
-
-def test_a_run_whose_reader_cannot_be_used_is_read_by_ours(
-    qwen: HostRun, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
-) -> None:
-    broken = write_broken_torchcodec(tmp_path / "packages")
-    run = run_qwen(tiny_qwen, sample_world, tmp_path / "out", warm=False, env={"PYTHONPATH": str(broken)})
-    card = card_of(run)
-    assert card["frames"]["reader"] == "qwen-vl-utils: pyav in place of torchcodec"
-    assert card["known hazards"]["clip_reader_replaced"] == "applies"
-    assert "which cannot be used here (RuntimeError: Could not load libtorchcodec). They are read by PyAV" in run.output
-    task = "causalvqa_debug_paired"
-    ours, theirs = ([sample["filtered_resps"] for sample in one.samples(task)] for one in (run, qwen))
-    assert ours == theirs and len(ours) == 2

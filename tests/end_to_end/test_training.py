@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from host_run import SCRIPTS, environment, own_command, run_host
-from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
@@ -144,17 +143,3 @@ def test_grpo_that_was_killed_goes_on_with_every_reward(world: Path) -> None:
     check_that_it_goes_on(world, "grpo", *GRPO)
     curves = read_curves(log_path(world / "grpo"))
     assert {"reward", "reward: causal", "reward: visual", "reward: verdict"} <= set(curves)
-
-
-def test_grpo_by_the_keys_of_choices(world: Path) -> None:
-    release = write_causalvqa(world / "choices", "debug", [question_row("7", "planning", "easy", (2, 4))])
-    out = world / "choice"
-    ended = own_command(
-        world / "home", "train", "causalvqa", "grpo", "--source", release, "--out", out, "--model", world / "tiny",
-        "--env", Path(os.environ["TRAIN_ENV"]).absolute(), *TINY, "--max_completion_length", "8",
-        "--reward", "format=0.2", "--max_steps", "2", "--save_strategy", "no",
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    curves = read_curves(log_path(out))
-    assert set(curves) == {"loss", "reward", "reward: choice", "reward: format"}
-    assert all(sorted(curve) == [1, 2] for curve in curves.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -16,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from warm_commands import run_command
 from warm_host import IMPORT_TIME, WarmHost, WarmRun
 
 from lmms_eval_tasks.runs.scores import read_scores, scores_path
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
-LMMS_EVAL = SCRIPTS / "lmms-eval"
+LMMS_EVAL = str(SCRIPTS / "lmms-eval")
 GUESSED = (
     "causalvqa_debug_paired,causalvqa_paired,mvp_mini,mvp,intphys2_main,intphys2_debug,intphys2_heldout,"
     "intphys2_surprise,cast_bench,cast_bench_open,countervqa,yocausal_vlm"
@@ -74,13 +74,13 @@ class HostRun:
         return sorted(self.samples(task), key=lambda sample: sample["doc_id"])
 
     def submission_file(self, name: str) -> Path:
+        """A file for a leaderboard, by its name without the model's."""
         (path,) = (self.out / name).parent.glob(f"{Path(name).stem}.*{Path(name).suffix}")
         return path
 
     def submission(self, name: str) -> list[dict[str, str]]:
-        """The rows of a file for a leaderboard, by its name without the model's."""
-        path = self.submission_file(name)
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        """The rows of such a file."""
+        return [json.loads(line) for line in self.submission_file(name).read_text(encoding="utf-8").splitlines()]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SampleWorld:
     folder: Path
 
 
-def environment(home: Path, extra: dict[str, str] | None = None) -> dict[str, str]:
+def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a run: the given data home, no network, no GPU."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LMMS_EVAL", "HF_"))}
     return {
@@ -112,30 +112,15 @@ def qwen_arguments(checkpoint: Path, tokens: int = 4, model: str = "qwen2_5_vl")
     return ["--model", model, "--model_args", loaded, "--device", "cpu", "--gen_kwargs", f"max_new_tokens={tokens}"]
 
 
-def launcher(ranks: int) -> list[str]:
-    """How ranks are started: they meet at a port that the launcher itself binds, so that no other run can take it."""
-    meeting = ["--standalone", "--local_addr=127.0.0.1"]
-    return [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", *meeting]
-
-
-def _arguments(arguments: Sequence[str], out: Path, log_samples: bool) -> list[str]:
-    """The arguments of a run, whose output folder is made."""
+def _command(arguments: Sequence[str], out: Path, log_samples: bool) -> list[str]:
+    """The command of a run, whose output folder is made."""
     out.mkdir(parents=True, exist_ok=True)
-    logged = ["--log_samples"] if log_samples else []
-    path = [] if "--output_path" in arguments else ["--output_path", str(out)]
-    return [*arguments, *path, *logged]
+    return [LMMS_EVAL, *arguments, "--output_path", str(out), *(["--log_samples"] if log_samples else [])]
 
 
-def start_host(
-    *arguments: str,
-    home: Path,
-    out: Path,
-    ranks: int = 1,
-    env: dict[str, str] | None = None,
-    log_samples: bool = True,
-) -> WarmRun:
+def start_host(*arguments: str, home: Path, out: Path, ranks: int = 1, env: Mapping[str, str] | None = None) -> WarmRun:
     """Start lmms-eval in an empty folder, in forks of a process that has imported it; what it prints is not kept."""
-    command = [str(LMMS_EVAL), *_arguments(arguments, out, log_samples)]
+    command = _command(arguments, out, log_samples=True)
     return warm_host(env).start(command, out, environment(home, env), Path(os.devnull), ranks=ranks)
 
 
@@ -143,7 +128,7 @@ def kill_host(run: WarmRun) -> None:
     """End a run and all of its ranks by SIGKILL."""
     if run.poll() is None:
         first = psutil.Process(run.pid)
-        first.suspend()  # or it would start anew, or tell, what is killed before it
+        first.suspend()  # or it would start anew, or report, what is killed before it
         for process in [*first.children(recursive=True), first]:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -155,39 +140,37 @@ def run_host(
     home: Path,
     out: Path,
     ranks: int = 1,
-    env: dict[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
     log_samples: bool = True,
-    second_rank: dict[str, str] | None = None,
     warm: bool = True,
 ) -> HostRun:
-    """Run lmms-eval to its end in an empty folder, and log its samples unless told otherwise.
+    """Run lmms-eval to its end in an empty folder, and log its samples.
 
     It runs in forks of a process that has imported lmms-eval; unless `warm`, it is started as users do: `lmms-eval …`
-    or, on several ranks, `torchrun … -m lmms_eval …`. `second_rank` are variables that the second rank alone has.
+    or, on several ranks, `torchrun … -m lmms_eval …`, at a port that the launcher itself binds.
     """
-    if warm:
-        command = [str(LMMS_EVAL), *_arguments(arguments, out, log_samples)]
-        with tempfile.TemporaryDirectory() as printed:
-            output = Path(printed, "output")
-            settings = environment(home, env)
-            run = warm_host(env).start(command, out, settings, output, ranks=ranks, second_rank=second_rank)
-            status = run.wait()
-            return HostRun(status, output.read_text(encoding="utf-8", errors="replace"), out)
-    first = [*launcher(ranks), "-m", "lmms_eval"] if ranks > 1 else [str(LMMS_EVAL)]
-    finished = subprocess.run(
-        [*first, *_arguments(arguments, out, log_samples)],
-        cwd=out, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", timeout=900,
-    )  # fmt: skip
-    return HostRun(finished.returncode, finished.stdout, out)
+    command, settings = _command(arguments, out, log_samples), environment(home, env)
+    if not warm and ranks > 1:
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1"]
+        command = [*launcher, f"--nproc_per_node={ranks}", "-m", "lmms_eval", *command[1:]]
+    with tempfile.TemporaryDirectory() as printed:
+        output = Path(printed, "output")
+        if warm:
+            status = warm_host(env).start(command, out, settings, output, ranks=ranks).wait()
+        else:
+            with output.open("wb") as file:
+                status = subprocess.run(
+                    command, cwd=out, env=settings, stdout=file, stderr=file, timeout=900
+                ).returncode
+        return HostRun(status, output.read_text(encoding="utf-8", errors="replace"), out)
 
 
 def own_command(
-    home: Path, *arguments: str | Path, env: dict[str, str] | None = None
+    home: Path, *arguments: str | Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `lmms-eval-tasks` beside a data home, in a fork of a process that has imported it."""
-    words = ["lmms-eval-tasks", *map(str, arguments)]
-    return run_command(warm_host(env), SCRIPTS, words, home.parent, environment(home, env))
+    command = [str(SCRIPTS / "lmms-eval-tasks"), *map(str, arguments)]
+    return warm_host(env).run(command, home.parent, environment(home, env))
 
 
 def own_command_alone(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -200,6 +183,13 @@ def own_command_alone(home: Path, *arguments: str | Path) -> subprocess.Complete
     imported = set(done.stderr.splitlines()[-1].split())
     assert "lmms_eval_tasks" in imported and not {"lmms_eval", "torch", "transformers"} & imported, done.stderr
     return done
+
+
+def free_port() -> int:
+    """A port that nobody listens to."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 def warm_host(env: Mapping[str, str] | None = None) -> WarmHost:

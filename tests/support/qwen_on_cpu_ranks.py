@@ -17,21 +17,9 @@ from accelerate import Accelerator
 from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL as Qwen2_5_VLChat
 from lmms_eval.models.simple.qwen2_5_vl import Qwen2_5_VL
 
-RECEIVED = "RECEIVED_FOLDER"
-"""Where what reaches the processor is written, if it is set."""
-
-
-def ranks_asked(folder: Path) -> dict[tuple[str, int], list[int]]:
-    """The ranks that were asked about each document of each task, once for each time, from what they received."""
-    ranks: dict[tuple[str, int], list[int]] = {}
-    for file in folder.glob("*.npz"):
-        task, document, rank, _ = file.stem.rsplit(".", 3)
-        ranks.setdefault((task, int(document)), []).append(int(rank.removeprefix("rank")))
-    return ranks
-
 
 class RecordingProcessor:
-    """A processor that also writes the prompt, pictures and videos of each call to a file, by request and rank."""
+    """A processor that also writes the prompt, pictures and videos of each call to a file, by its request."""
 
     def __init__(self, processor: Any, folder: Path) -> None:
         self._processor, self._folder = processor, folder
@@ -44,7 +32,7 @@ class RecordingProcessor:
         pictures = {f"image{place}": np.asarray(one) for place, one in enumerate(inputs.get("images") or ())}
         videos = {f"video{place}": np.asarray(one) for place, one in enumerate(inputs.get("videos") or ())}
         self._folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self.request}.rank{os.environ.get('RANK', '0')}.{uuid4().hex}.npz"
+        name = f"{self.request}.{uuid4().hex}.npz"
         np.savez(self._folder / name, text=np.array(inputs["text"]), **pictures, **videos)
         return self._processor(**inputs)
 
@@ -56,7 +44,7 @@ class OnCpuRanks:
         with patch.object(Accelerator, "num_processes", new_callable=PropertyMock, return_value=1):
             super().__init__(**settings)
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes  # type: ignore[attr-defined]
-        if folder := os.environ.get(RECEIVED):
+        if folder := os.environ.get("RECEIVED_FOLDER"):
             self.processor = RecordingProcessor(self.processor, Path(folder))  # type: ignore[has-type]
             self.generate_until = self._answer_one_by_one
 

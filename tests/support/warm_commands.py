@@ -1,16 +1,13 @@
-"""The commands lmms-eval and lmms-eval-tasks of an environment, in forks of one warm process, for tests and for the
-shells that run a page's blocks."""
+"""The commands lmms-eval and lmms-eval-tasks in forks of one warm process, for the shells that run a page's blocks."""
 
 from __future__ import annotations
 
 import json
 import socketserver
-import stat
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,18 +23,6 @@ command = [{script!r}, *sys.argv[1:]]
 asked.sendall((json.dumps([command, os.getcwd(), dict(os.environ), os.getpid()]) + "\\n").encode())
 sys.exit(int(asked.makefile().read()))
 """
-
-
-def run_command(
-    host: WarmHost, scripts: Path, words: list[str], folder: Path, environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Run one of the scripts of a folder to its end; with what it printed."""
-    command = [str(scripts / words[0]), *words[1:]]
-    with tempfile.TemporaryDirectory() as printed:
-        files = Path(printed, "output"), Path(printed, "errors")
-        status = host.start(command, folder, environment, *files).wait()
-        output, errors = (file.read_text(encoding="utf-8", errors="replace") for file in files)
-    return subprocess.CompletedProcess(command, status, output, errors)
 
 
 @contextmanager
@@ -56,16 +41,14 @@ def commands_on_path(host: WarmHost, scripts: Path) -> Iterator[Path]:
             self.wfile.write(str(status if status >= 0 else 128 - status).encode())
 
     with tempfile.TemporaryDirectory() as made:
-        address = f"{made}/socket"
         for name in NAMES:
             script = Path(made, name)
-            script.write_text(SCRIPT.format(python=sys.executable, address=address, script=str(scripts / name)))
-            script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        with socketserver.UnixStreamServer(address, Answer) as server:
-            serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-            serving.start()
+            text = SCRIPT.format(python=sys.executable, address=f"{made}/socket", script=str(scripts / name))
+            script.write_text(text)
+            script.chmod(0o755)
+        with socketserver.UnixStreamServer(f"{made}/socket", Answer) as server:
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
             try:
                 yield Path(made)
             finally:
                 server.shutdown()
-                serving.join()

@@ -2,9 +2,9 @@
 read the files of lmms-eval's own tasks.
 
 Both take most of a short run's time. Each fork executes the installed script with the run's arguments, environment and
-folder, and ends as the command does; several ranks are forked by the launcher that users start. The model
-`qwen_on_cpu_ranks` is known to them all. What is read from the
-environment at import (the Hugging Face home) is the same for all of them.
+folder, and ends as the command does; several ranks are forked by the launcher that users start. The models of
+`qwen_on_cpu_ranks` are known to them all. What is read from the environment at import (the Hugging Face home) is the
+same for all of them.
 """
 
 from __future__ import annotations
@@ -31,19 +31,14 @@ IMPORT_TIME = ("HF_", "LMMS_EVAL_PLUGINS", "PYTHONPATH")
 
 
 class WarmRun:
-    """A command that was started.
-
-    Attributes:
-        pid: Its process; on several ranks the launcher's.
-        returncode: Its exit status once it is known that it has ended; below 0 the signal that ended it.
-    """
+    """A command that was started; `pid` is its process, on several ranks the launcher's."""
 
     def __init__(self, host: WarmHost, pid: int) -> None:
         self._host, self.pid = host, pid
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """The exit status, None while it runs."""
+        """The exit status, None while it runs, and below 0 the signal that ended it."""
         if self.returncode is None:
             self.returncode = self._host.ask("poll", self.pid)
         return self.returncode
@@ -57,12 +52,7 @@ class WarmRun:
 
 
 class WarmHost:
-    """The process that forks; it ends with the process that started it.
-
-    Args:
-        environment: Its variables.
-        python: The interpreter, of the environment whose packages the runs are to have.
-    """
+    """The process that forks, of an interpreter whose packages the runs are to have; it ends with who started it."""
 
     def __init__(self, environment: Mapping[str, str], python: str | Path = sys.executable) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warm-host-")
@@ -92,22 +82,28 @@ class WarmHost:
         output: Path,
         errors: Path | None = None,
         ranks: int = 1,
-        second_rank: Mapping[str, str] | None = None,
     ) -> WarmRun:
         """Run an installed script with its arguments in a folder.
 
         Args:
-            command: The script and its arguments.
+            command: The script and its arguments; on several ranks the module `lmms_eval` runs with these.
             folder: The current folder of the run.
             environment: All of its variables.
             output: The file for what it prints.
             errors: The file for its standard error; it goes where its output goes without one.
-            ranks: How many processes run it; they run the module `lmms_eval` with these arguments.
-            second_rank: Variables that the second of them alone has.
+            ranks: How many processes run it.
         """
         environment = {**environment, "HF_HOME": self._folder.name}
         files = [str(output), str(errors or output)]
-        return WarmRun(self, self.ask("start", [*command], str(folder), environment, files, ranks, second_rank or {}))
+        return WarmRun(self, self.ask("start", [*command], str(folder), environment, files, ranks))
+
+    def run(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Any:
+        """Run a script to its end; with what it printed."""
+        with tempfile.TemporaryDirectory() as printed:
+            files = Path(printed, "output"), Path(printed, "errors")
+            status = self.start(command, folder, environment, *files).wait()
+            output, errors = (file.read_text(encoding="utf-8", errors="replace") for file in files)
+        return subprocess.CompletedProcess(command, status, output, errors)
 
 
 def serve() -> None:
@@ -115,14 +111,12 @@ def serve() -> None:
     import gc
     import importlib
 
-    from cpu_ranks import register
-
     # What imports print, such as which benchmark cannot be used, is no answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for name in IMPORTS:
         importlib.import_module(name)
-    register()
+    register_models()
     read_own_tasks()
     # Or every fork would write to, and so copy, all that stands here whenever it collects garbage.
     gc.collect()
@@ -138,6 +132,16 @@ def serve() -> None:
     gc.unfreeze()
 
 
+def register_models() -> None:
+    """Add the models of `qwen_on_cpu_ranks` to lmms-eval's registry, as an installed plugin's entry point does."""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+    from lmms_eval.models.registry_v2 import ModelManifest
+
+    simple, chat = "qwen_on_cpu_ranks.QwenOnCpuRanks", "qwen_on_cpu_ranks.QwenChatOnCpuRanks"
+    MODEL_REGISTRY_V2.register_manifest(ModelManifest(model_id="qwen_on_cpu_ranks", simple_class_path=simple))
+    MODEL_REGISTRY_V2.register_manifest(ModelManifest(model_id="qwen_chat_on_cpu_ranks", chat_class_path=chat))
+
+
 def read_own_tasks() -> None:
     """Have lmms-eval read the YAML files of its own tasks once: some 2,000, in 4 seconds.
 
@@ -148,20 +152,13 @@ def read_own_tasks() -> None:
     from filelock import FileLock
     from lmms_eval import tasks, utils
 
-    folder = Path(tasks.__file__).parent
     load = utils.load_yaml_config
-
-    def read() -> dict[str, bytes]:
-        return {str(path): pickle.dumps(load(str(path), mode="simple")) for path in folder.rglob("*.yaml")}
-
-    if "SHARED_FOLDER" in os.environ:
-        kept = Path(os.environ["SHARED_FOLDER"], "own_tasks.pickle")
-        with FileLock(f"{kept}.lock"):
-            if not kept.exists():
-                kept.write_bytes(pickle.dumps(read()))
-        saved = pickle.loads(kept.read_bytes())
-    else:
-        saved = read()
+    kept = Path(os.environ.get("SHARED_FOLDER", os.environ["HF_HOME"]), "own_tasks.pickle")
+    with FileLock(f"{kept}.lock"):
+        if not kept.exists():
+            paths = map(str, Path(tasks.__file__).parent.rglob("*.yaml"))
+            kept.write_bytes(pickle.dumps({path: pickle.dumps(load(path, mode="simple")) for path in paths}))
+    saved = pickle.loads(kept.read_bytes())
 
     def load_once(yaml_path: str | None = None, *arguments: Any, mode: str = "full", **options: Any) -> Any:
         if mode == "simple" and yaml_path in saved:
@@ -171,9 +168,7 @@ def read_own_tasks() -> None:
     utils.load_yaml_config = load_once
 
 
-def _be_command(
-    command: list[str], folder: str, environment: dict[str, str], files: list[str], ranks: int, second: dict[str, str]
-) -> NoReturn:
+def _be_command(command: list[str], folder: str, environment: dict[str, str], files: list[str], ranks: int) -> NoReturn:
     """Run the script in this process, and end it."""
     import signal
 
@@ -188,7 +183,7 @@ def _be_command(
         os.close(stream)
     status = 1
     try:
-        status = _status_of(_launch, command[1:], ranks, second) if ranks > 1 else _status_of(_run_script, command)
+        status = _status_of(_launch, command[1:], ranks) if ranks > 1 else _status_of(_run_script, command)
     finally:
         os._exit(status)
 
@@ -223,7 +218,7 @@ def _run_script(command: list[str]) -> None:
     runpy.run_path(command[0], run_name="__main__")
 
 
-def _launch(arguments: list[str], ranks: int, second: dict[str, str]) -> None:
+def _launch(arguments: list[str], ranks: int) -> None:
     """Start the ranks as torchrun does, but as forks, and wait for them."""
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -232,21 +227,16 @@ def _launch(arguments: list[str], ranks: int, second: dict[str, str]) -> None:
         min_nodes=1, max_nodes=1, nproc_per_node=ranks, rdzv_backend="c10d", rdzv_endpoint="localhost:0",
         run_id="none", max_restarts=0, monitor_interval=0.1, local_addr="127.0.0.1", start_method="fork",
     )  # fmt: skip
-    elastic_launch(config, _be_rank)(arguments, second)
+    elastic_launch(config, _be_rank)(arguments)
 
 
-def _be_rank(arguments: list[str], second: dict[str, str]) -> None:
-    os.environ.update(second if os.environ["RANK"] == "1" else {})
-    status = _status_of(_run_module, arguments)
-    if status:
-        sys.exit(status)
-
-
-def _run_module(arguments: list[str]) -> None:
+def _be_rank(arguments: list[str]) -> None:
     import runpy
 
     sys.argv = ["lmms_eval", *arguments]
-    runpy.run_module("lmms_eval", run_name="__main__", alter_sys=True)
+    status = _status_of(lambda: runpy.run_module("lmms_eval", run_name="__main__", alter_sys=True))
+    if status:
+        sys.exit(status)
 
 
 if __name__ == "__main__":
