@@ -13,7 +13,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from hypothesis import HealthCheck, given, seed, settings
@@ -25,7 +25,7 @@ from lmms_eval_tasks.train.rewards.functions import RewardFunction
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
 
 sys.path[:0] = [str(SUPPORT), str(ROOT / "tools")]
-from model_output import long_texts, outputs, pieces, readers  # noqa: E402
+from model_output import outputs, pieces, readers  # noqa: E402
 from ordered_answers import HELD_OUT, ORDERED, OrderedGroup, read_formed, read_groups  # noqa: E402
 
 Reader = Callable[[str], object]
@@ -38,8 +38,29 @@ TRIES = 3
 """A text that seems too slow is read so often, and its best time counts."""
 SHOWN = 3
 """Slowest texts that are printed of each reader."""
+OPENINGS: Mapping[str, Sequence[str]] = {
+    "cast_bench": (
+        "",
+        '{"answer_choice": "F", "x": ',
+        '{"answer_choice": "F", "x": "',
+        "{'answer_choice': 'F', 'x': ",
+        '{"instances": [',
+        '{"instances": [{"evidences": [{"evidence_end_time": "00:09", "bboxes_in_time_range": {',
+    ),
+    "reply of AgreementScores": ("", "```", '{"answer_conclusion_correctness": ', '{"x": "'),
+}
+"""What a reader's repeated pieces may follow, where it looks for more than words; others read the pieces alone."""
+ENDINGS = {'{"instances": [': "]}", '{"answer_choice": "F", "x": "': '"}', "```": "```"}
+"""What closes an opening, so that the text is whole."""
 LEAST_SECONDS = 0.02
 """A shorter time is mostly noise, and no exponent is taken from it."""
+
+
+def long_texts(reader: str, size: int) -> Iterator[tuple[str, str]]:
+    """What is repeated behind which opening for a reader, and the text of about so many characters."""
+    for piece in pieces():
+        for opening in OPENINGS.get(reader, ("",)):
+            yield f"{opening}{piece}…", opening + piece * (size // len(piece)) + ENDINGS.get(opening, "")
 
 
 def reward_readers(groups: Sequence[OrderedGroup]) -> dict[str, Reader]:

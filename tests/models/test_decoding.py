@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -72,19 +69,6 @@ def test_a_clip_that_cannot_be_read_is_its_own_failure() -> None:
         assert set(work.seconds) == ({DECODING, WAITING} if results else set())
 
 
-def test_what_takes_less_in_the_end_makes_room() -> None:
-    both = threading.Barrier(2, timeout=30)
-
-    def read(place: int, room: ClipRoom) -> int:
-        room.reserve(LIMIT)
-        room.settle(1)
-        both.wait()
-        return place
-
-    readings = list(ReadAhead(2, LIMIT).read([0, 1], read, Work()))
-    assert [reading.result() for _, reading in readings] == [0, 1]
-
-
 def test_workers_end_where_nobody_waits_any_longer() -> None:
     def wait_until_stopped(room: ClipRoom) -> None:
         while True:
@@ -108,39 +92,6 @@ def test_workers_end_where_nobody_waits_any_longer() -> None:
         assert begun.wait(30)
         readings.close()
         assert ended.wait(30)
-
-
-INTERRUPTED = """
-import signal
-import sys
-# What a shell starts in the background ignores interrupts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
-from lmms_eval_tasks.models.clip_reading import ReadAhead
-from lmms_eval_tasks.models.base import Work
-
-def read(place, room):
-    # Written as one, since two threads do.
-    sys.stdout.write("begun\\n")
-    sys.stdout.flush()
-    while True:
-        room.check()
-
-for _, reading in ReadAhead(2).read(range(9), read, Work()):
-    reading.result()
-"""
-
-
-@pytest.mark.slow
-def test_an_interrupt_ends_a_run_whose_clips_are_being_read() -> None:
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
-        assert run.stdout is not None and run.stdout.readline() == b"begun\n"
-        try:
-            run.send_signal(signal.SIGINT)
-            _, errors = run.communicate(timeout=60)
-        finally:
-            run.kill()
-    assert run.returncode in (1, 130, -signal.SIGINT) and b"KeyboardInterrupt" in errors
 
 
 def test_an_open_clip_reads_what_a_clip_by_itself_reads(tmp_path: Path) -> None:

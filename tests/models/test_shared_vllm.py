@@ -16,19 +16,15 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.models import chat as chat_module
 from numbered_clips import number_of, write_numbered
 from PIL.Image import Image, new
-from task_states import new_state
 from torch import distributed as dist
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host.model.identity import read_weights
-from lmms_eval_tasks.host.saving import adapter_of, gather
-from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.saving import adapter_of
 from lmms_eval_tasks.models import clip_reading
 from lmms_eval_tasks.models import shared_vllm as shared_vllm_module
 from lmms_eval_tasks.models import shared_vllm as videos
 from lmms_eval_tasks.models.shared_vllm import VideoSampling, read_video
-from lmms_eval_tasks.runs.run_card import DOES_NOT_APPLY, HAZARDS
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clips import write_placeholder
@@ -254,17 +250,6 @@ def test_an_old_vllm_is_refused(build: Callable[..., Any], monkeypatch: pytest.M
         build()
 
 
-def test_its_run_card_says_how_clips_were_sampled(build: Callable[..., Any], checkpoint: Path) -> None:
-    model = build("nframes=8,max_pixels=1000")
-    run = Evaluation(model=model, weights=read_weights(model))
-    new_state("causalvqa_paired", run)
-    arguments = f"model={checkpoint},nframes=8"
-    card = gather({"config": {"model": "shared_vllm", "model_args": arguments, "batch_size": 4}}, run)
-    assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["most pixels"]) == (8, "not set", 1000)
-    assert card["model"]["checkpoint"] == str(checkpoint)
-    assert set(card[HAZARDS].values()) == {DOES_NOT_APPLY}
-
-
 def test_ranks_that_share_a_model_send_equally_often(
     build: Callable[..., Any], clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,29 +284,6 @@ def test_an_id_says_what_was_seen(clips: dict[str, Path], tmp_path: Path) -> Non
     assert read_video(clips["a"], VideoSampling(nframes=5)).media_id == first.media_id
 
 
-def test_the_rate_of_a_part_of_a_clip_is_that_of_the_part(clips: dict[str, Path]) -> None:
-    part = read_video(clips["a"], VideoSampling(nframes=4), start=1.0, end=2.0)
-    assert part.metadata["frames_indices"] == [12, 16, 21, 25]
-    known = VideoMetadata(**{name: value for name, value in part.metadata.items() if name != "do_sample_frames"})
-    assert known.sampled_fps == pytest.approx(4 / 14 * 12.5)
-    assert known.duration == pytest.approx(14 / 12.5)
-
-
-def test_which_frames_are_taken() -> None:
-    for sampling, first, count, positions in (
-        (VideoSampling(nframes=4), 0, 10, [0, 3, 6, 9]),
-        (VideoSampling(nframes=4), 5, 10, [5, 8, 11, 14]),
-        (VideoSampling(nframes=32), 0, 5, [0, 1, 3, 4]),
-        (VideoSampling(nframes=32), 0, 1, [0]),
-        (VideoSampling(nframes=1), 0, 9, [0, 8]),
-        (VideoSampling(fps=1.0), 0, 60, [0, 12, 24, 35, 47, 59]),
-        (VideoSampling(fps=1.0), 0, 20, [0, 6, 13, 19]),
-        (VideoSampling(fps=10.0, max_frame_num=5), 0, 100, [0, 33, 66, 99]),
-        (VideoSampling(fps=10.0), 0, 2, [0, 1]),
-    ):
-        assert sampling.positions(first, count, 10.0) == positions, sampling
-
-
 def test_frames_are_those_of_the_hosts_sampler() -> None:
     process = pytest.importorskip("qwen_vl_utils.vision_process")
     for asked in ({"nframes": 8}, {"nframes": 31}, {"fps": 1.0}, {"fps": 2.0}, {"fps": 0.1}):
@@ -330,6 +292,14 @@ def test_frames_are_those_of_the_hosts_sampler() -> None:
             number = process.smart_nframes({**asked, **limits}, count, 12.5)
             expected = np.linspace(0, count - 1, number).round().astype(int).tolist()
             assert VideoSampling(**asked).positions(0, count, 12.5) == expected, (asked, count)
+    for sampling, first, count, positions in (
+        (VideoSampling(nframes=4), 5, 10, [5, 8, 11, 14]),
+        (VideoSampling(nframes=32), 0, 5, [0, 1, 3, 4]),
+        (VideoSampling(nframes=32), 0, 1, [0]),
+        (VideoSampling(fps=10.0, max_frame_num=5), 0, 100, [0, 33, 66, 99]),
+        (VideoSampling(fps=10.0), 0, 2, [0, 1]),
+    ):
+        assert sampling.positions(first, count, 10.0) == positions, sampling
 
 
 def test_large_frames_are_made_smaller_and_a_rate_that_is_not_stated_is_not_guessed_at(
@@ -338,6 +308,11 @@ def test_large_frames_are_made_smaller_and_a_rate_that_is_not_stated_is_not_gues
     whole, small = (read_video(clips["a"], VideoSampling(nframes=4, max_pixels=most)) for most in (80 * 48, 1000))
     assert whole.frames.shape == (4, 48, 80, 3) and small.frames.shape == (4, 24, 40, 3)
     assert small.metadata == whole.metadata
+    part = read_video(clips["a"], VideoSampling(nframes=4), start=1.0, end=2.0)
+    assert part.metadata["frames_indices"] == [12, 16, 21, 25]
+    known = VideoMetadata(**{name: value for name, value in part.metadata.items() if name != "do_sample_frames"})
+    assert known.sampled_fps == pytest.approx(4 / 14 * 12.5), "the rate of a part is that of the part"
+    assert known.duration == pytest.approx(14 / 12.5)
     reader = clip_reading.OpenClip(clips["a"])
     reader.fps = 0.0
     monkeypatch.setattr(videos, "OpenClip", lambda *_: reader)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,8 @@ from pathlib import Path
 home = Path(__file__).resolve().parents[1]
 plan = json.loads((home / "plan.json").read_text())
 words = sys.argv[1:]
-asked = ("FPS_MAX_FRAMES", "PYTHONPATH")
-call = {{"words": words, "folder": os.getcwd(), "variables": {{name: os.environ.get(name) for name in asked}}}}
 with (home / "calls.jsonl").open("a") as calls:
-    calls.write(json.dumps(call) + "\\n")
+    calls.write(json.dumps({{"words": words, "folder": os.getcwd()}}) + "\\n")
 if words[0] == "export":
     out = Path(words[words.index("--output_dir") + 1])
     out.mkdir(parents=True)
@@ -37,11 +36,7 @@ sys.exit(plan["status"])
 
 
 class FakeSwift:
-    """The environment; `folder` is what `--env` names.
-
-    Args:
-        folder: Where it is made.
-    """
+    """The environment; `folder`, in which it is made, is what `--env` names."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,19 +52,14 @@ class FakeSwift:
         steps: int = 3,
         status: int = 0,
         weights: str = "adapter_config.json",
-        log: list[dict[str, Any]] | None = None,
+        log: Sequence[dict[str, Any]] = (),
     ) -> None:
         """What the next training does: the step that it reaches, of how many, what it writes, and how it ends."""
-        plan = {"step": step, "steps": steps, "status": status, "weights": weights, "log": log or []}
+        plan = {"step": step, "steps": steps, "status": status, "weights": weights, "log": log}
         (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Every call so far."""
+        """The words and the folder of every call so far."""
         path = self.folder / "calls.jsonl"
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-    @property
-    def words(self) -> list[list[str]]:
-        """The arguments of every call."""
-        return [call["words"] for call in self.calls]

@@ -78,12 +78,11 @@ class LLM:
         mm_processor_kwargs: dict[str, Any] | None = None,
     ) -> list[Any]:
         """Answers in the order of the prompts."""
-        assert isinstance(sampling_params, list) and len(sampling_params) == len(prompts)
-        self.sent.append([])
-        for prompt, sampling in zip(prompts, sampling_params, strict=True):
+        assert isinstance(sampling_params, list)
+        self.sent.append(list(zip(prompts, sampling_params, strict=True)))
+        for prompt, sampling in self.sent[-1]:
             assert isinstance(sampling, SamplingParams)
             self._check(prompt)
-            self.sent[-1].append((prompt, sampling))
         return [_output(prompt) for prompt in prompts]
 
     @property
@@ -96,23 +95,19 @@ class LLM:
         data, ids = prompt.get("multi_modal_data", {}), prompt.get("multi_modal_uuids", {})
         assert data.keys() == ids.keys() <= PLACEHOLDERS.keys()
         for kind, placeholder in PLACEHOLDERS.items():
-            items, names = data.get(kind, []), ids.get(kind, [])
-            assert isinstance(items, list) and len(items) == len(names)
+            items = list(zip(data.get(kind, []), ids.get(kind, []), strict=True))
             if prompt["prompt"].count(placeholder) != len(items):
                 raise ValueError(f"Expected {len(items)} placeholders of {kind} in {prompt['prompt']!r}.")
-            for item, name in zip(items, names, strict=True):
-                assert name is None or isinstance(name, str)
+            for item, name in items:
                 if kind == "image":
-                    assert isinstance(item, Image) and item.mode == "RGB"
+                    assert name is None and isinstance(item, Image) and item.mode == "RGB"
                 else:
-                    self._check_video(item, name)
+                    self._check_video(*item, name)
 
-    def _check_video(self, item: Any, name: str | None) -> None:
-        frames, metadata = item
+    def _check_video(self, frames: Any, metadata: dict[str, Any], name: str) -> None:
         assert isinstance(frames, np.ndarray) and frames.dtype == np.uint8 and frames.ndim == 4
         assert metadata.keys() <= METADATA and metadata["do_sample_frames"] is False
-        assert len(metadata["frames_indices"]) == len(frames)
-        assert name is not None
+        assert len(metadata["frames_indices"]) == len(frames) and isinstance(name, str)
         # The real one would answer about the clip that came under this id before.
         assert np.array_equal(self._known.setdefault(name, frames), frames), "two clips have one id"
         if self.encoded[-1:] != [name]:

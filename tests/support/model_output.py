@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -37,20 +37,6 @@ Reader = Callable[[str], object]
 TESTS = Path(__file__).parents[1]
 JUDGE_REPLIES: tuple[type[BaseModel], ...] = (AgreementScores, ConsistencyScore, Causality, OfficialCausality)
 
-OPENINGS: Mapping[str, Sequence[str]] = {
-    "cast_bench": (
-        "",
-        '{"answer_choice": "F", "x": ',
-        '{"answer_choice": "F", "x": "',
-        "{'answer_choice': 'F', 'x': ",
-        '{"instances": [',
-        '{"instances": [{"evidences": [{"evidence_end_time": "00:09", "bboxes_in_time_range": {',
-    ),
-    "reply of AgreementScores": ("", "```", '{"answer_conclusion_correctness": ', '{"x": "'),
-}
-"""What a reader's repeated pieces may follow, where it looks for more than words; others read the pieces alone."""
-ENDINGS = {'{"instances": [': "]}", '{"answer_choice": "F", "x": "': '"}', "```": "```"}
-"""What closes an opening, so that the text is whole."""
 KEYS = (
     "answer", "answer_choice", "choice", "final_answer", "instances", "instance_name", "evidences", "00:01",
     "evidence_start_time", "evidence_end_time", "bboxes_in_time_range", "verdict", "reasoning", "confidence",
@@ -134,20 +120,6 @@ def pieces() -> list[str]:
     """The pieces."""
     groups = json.loads((TESTS / "support" / "output_pieces.json").read_text(encoding="utf-8"))
     return [piece for name, group in groups.items() if name != "what" for piece in group]
-
-
-def long_texts(reader: str, size: int, every: bool = True) -> Iterator[tuple[str, str]]:
-    """What is repeated behind which opening for a reader, and the text of about so many characters.
-
-    Args:
-        reader: Its name.
-        size: Characters of a text.
-        every: Whether each piece is put behind every opening, or only behind one, each opening in turn.
-    """
-    openings = OPENINGS.get(reader, ("",))
-    for number, piece in enumerate(pieces()):
-        for opening in openings if every else (openings[number % len(openings)],):
-            yield f"{opening}{piece}…", opening + piece * (size // len(piece)) + ENDINGS.get(opening, "")
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,31 +32,31 @@ class OrderedGroup:
         return read_sample(self.columns)
 
 
+def _read(name: str) -> Any:
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
+
+
+def _group(group: dict[str, Any], columns: dict[str, Any], levels: list[Any]) -> OrderedGroup:
+    tuples = tuple(tuple(level) if isinstance(level, list) else (level,) for level in levels)
+    return OrderedGroup(f"{group['sample']}: {group['about']}", group["reward"], columns, tuples)
+
+
 def read_groups(name: str) -> Iterator[OrderedGroup]:
-    content = json.loads((FOLDER / name).read_text(encoding="utf-8"))
-    samples = content["samples"]
+    """The groups of a file, whose answers are in words."""
+    content, questions = _read(name), _questions(name)
     for group in content["groups"]:
-        described = samples[group["sample"]]
-        clip = samples[described["like"]] if "like" in described else described
-        levels = tuple(tuple([level] if isinstance(level, str) else level) for level in group["answers"])
-        yield OrderedGroup(
-            f"{group['sample']}: {group['about']}",
-            group["reward"],
-            {**columns(clip, described["asked"]), **{name: described[name] for name in KEY if name in described}},
-            levels,
-        )
+        described = content["samples"][group["sample"]]
+        keys = {key: described[key] for key in KEY if key in described}
+        yield _group(group, {**questions[group["sample"]], **keys}, group["answers"])
 
 
 def read_formed() -> Iterator[OrderedGroup]:
     """Groups whose answers are in the form that the rewards read."""
-    for group in json.loads((FOLDER / FORMED).read_text(encoding="utf-8"))["groups"]:
+    questions = {name: _questions(name) for name in (ORDERED, HELD_OUT)}
+    for group in _read(FORMED)["groups"]:
         levels = [level if isinstance(level, list) else [level] for level in group["answers"]]
-        yield OrderedGroup(
-            f"{group['sample']}: {group['about']}",
-            group["reward"],
-            _questions(group["file"])[group["sample"]],
-            tuple(tuple(map(_formed, level)) for level in levels),
-        )
+        columns = questions[group["file"]][group["sample"]]
+        yield _group(group, columns, [list(map(_formed, level)) for level in levels])
 
 
 def _formed(answer: dict[str, Any]) -> str:
@@ -75,21 +74,18 @@ def read_samples(name: str) -> list[RewardSample]:
     return [read_sample(row) for row in read_columns(name)]
 
 
-@cache
 def _questions(name: str) -> dict[str, dict[str, Any]]:
-    samples = json.loads((FOLDER / name).read_text(encoding="utf-8"))["samples"]
+    samples = _read(name)["samples"]
     clips = {key: samples[one["like"]] if "like" in one else one for key, one in samples.items()}
-    return {key: columns(clips[key], described["asked"]) for key, described in samples.items()}
+    return {key: _columns(clips[key], *described["asked"]) for key, described in samples.items()}
 
 
-def columns(clip: dict[str, Any], asked: list[Any]) -> dict[str, Any]:
+def _columns(clip: dict[str, Any], left_out: int | str, outcome: int) -> dict[str, Any]:
     actions = [{"id": f"A{at:02}", "start": float(at), "text": text} for at, text in enumerate(clip["actions"])]
     links = [{"cause": f"A{cause - 1:02}", "effect": f"A{effect - 1:02}"} for cause, effect in clip["links"]]
-    left_out, outcome = asked
-    absent = left_out if isinstance(left_out, str) else None
     return {
         "graph": json.dumps({"clip": "clip.mp4", "task": "", "actions": actions, "links": links}),
-        "action": None if absent else f"A{left_out - 1:02}",
-        "absent_action": absent,
+        "action": None if isinstance(left_out, str) else f"A{left_out - 1:02}",
+        "absent_action": left_out if isinstance(left_out, str) else None,
         "outcome": f"A{outcome - 1:02}",
     }

@@ -161,15 +161,7 @@ def _component(name: str, arguments: dict[str, Any]) -> Any:
 def _build(
     kind: str, pipeline: str = "", changes: dict[str, dict[str, Any]] | None = None, second: bool = False, **more: Any
 ) -> Any:
-    """A pipeline of the table.
-
-    Args:
-        kind: Row of the table.
-        pipeline: Another class of pipeline than the row's.
-        changes: Component to arguments that differ from the row's.
-        second: Whether there is a second denoiser.
-        **more: Further arguments of the pipeline.
-    """
+    """A pipeline of the table, maybe of another class, with other arguments of components, or a second denoiser."""
     import diffusers
 
     default, components = _PIPELINES[kind]
@@ -193,65 +185,42 @@ def _hunyuan_1_5() -> Any:
 
 
 def _animatediff(large: bool) -> Any:
-    from diffusers import (
-        AnimateDiffPipeline,
-        AnimateDiffSDXLPipeline,
-        MotionAdapter,
-        UNet2DConditionModel,
-        UNetMotionModel,
-    )
+    import diffusers
 
-    channels = (8, 16)
-    more: dict[str, Any] = {}
-    if large:
-        more = {
-            "addition_embed_type": "text_time",
-            "addition_time_embed_dim": 8,
-            "projection_class_embeddings_input_dim": 8 * 6 + HIDDEN,
-            "use_linear_projection": True,
-            "transformer_layers_per_block": (1, 1),
-        }
-    images = UNet2DConditionModel(
-        block_out_channels=channels,
-        layers_per_block=1,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        cross_attention_dim=2 * HIDDEN if large else HIDDEN,
-        attention_head_dim=4,
-        norm_num_groups=2,
-        **more,
-    )
-    motion = MotionAdapter(
-        block_out_channels=channels,
-        motion_layers_per_block=1,
-        motion_norm_num_groups=2,
-        motion_num_attention_heads=2,
+    more = {
+        "addition_embed_type": "text_time", "addition_time_embed_dim": 8, "use_linear_projection": True,
+        "projection_class_embeddings_input_dim": 8 * 6 + HIDDEN, "transformer_layers_per_block": (1, 1),
+    }  # fmt: skip
+    images = diffusers.UNet2DConditionModel(
+        block_out_channels=(8, 16), layers_per_block=1, down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"), cross_attention_dim=2 * HIDDEN if large else HIDDEN,
+        attention_head_dim=4, norm_num_groups=2, **(more if large else {}),
+    )  # fmt: skip
+    motion = diffusers.MotionAdapter(
+        block_out_channels=(8, 16), motion_layers_per_block=1, motion_norm_num_groups=2, motion_num_attention_heads=2,
         use_motion_mid_block=not large,
-    )
+    )  # fmt: skip
     # A new motion module's last layer is zero; at random it makes the order of frames matter.
     for module in motion.modules():
         if isinstance(module, torch.nn.Linear):
             torch.nn.init.normal_(module.weight, std=0.2)
     vae = {
-        "block_out_channels": _FOUR,
-        "down_block_types": ("DownEncoderBlock2D",) * 4,
-        "up_block_types": ("UpDecoderBlock2D",) * 4,
-        "latent_channels": 4,
-        "norm_num_groups": 2,
-    }
+        "block_out_channels": _FOUR, "down_block_types": ("DownEncoderBlock2D",) * 4,
+        "up_block_types": ("UpDecoderBlock2D",) * 4, "latent_channels": 4, "norm_num_groups": 2,
+    }  # fmt: skip
     clip = {"projection_dim": HIDDEN, **_CLIP}
     parts: dict[str, Any] = {
         "tokenizer": tiny_tokenizer(),
         "text_encoder": _component("CLIPTextModel", clip),
         "vae": _component("AutoencoderKL", vae),
-        "unet": UNetMotionModel.from_unet2d(images, motion),
+        "unet": diffusers.UNetMotionModel.from_unet2d(images, motion),
         "motion_adapter": motion,
         "scheduler": _component("DDIMScheduler", {**_BETAS, "beta_schedule": "linear", "clip_sample": False}),
     }
     if not large:
-        return AnimateDiffPipeline(**parts)
+        return diffusers.AnimateDiffPipeline(**parts)
     second = _component("CLIPTextModelWithProjection", clip)
-    return AnimateDiffSDXLPipeline(tokenizer_2=tiny_tokenizer(), text_encoder_2=second, **parts)
+    return diffusers.AnimateDiffSDXLPipeline(tokenizer_2=tiny_tokenizer(), text_encoder_2=second, **parts)
 
 
 _SMALL = {"height": 32, "width": 32, "frames": 9, "fps": 8}
@@ -280,16 +249,7 @@ BUILDERS: dict[str, tuple[Callable[[], Any], Sizes]] = {
 
 
 def write_tiny_model(family: str, out: Path, seed: int = 0) -> Path:
-    """Write a family's tiny checkpoint in diffusers' layout.
-
-    Args:
-        family: Name of a row of the table.
-        out: Folder for the checkpoint.
-        seed: Seed of the weights.
-
-    Returns:
-        The folder.
-    """
+    """Write a family's tiny checkpoint to a folder, in diffusers' layout."""
     torch.manual_seed(seed)
     pipeline = BUILDERS[family][0]()
     # Small models start so near zero that all losses look alike.
@@ -301,3 +261,23 @@ def write_tiny_model(family: str, out: Path, seed: int = 0) -> Path:
                     torch.nn.init.normal_(parameter, std=0.1)
     pipeline.save_pretrained(out)
     return out
+
+
+def tiny_checkpoint(root: Path, family: str) -> Path:
+    """A family's tiny checkpoint below a folder, written where it is not there yet."""
+    folder = root / family
+    return folder if (folder / "model_index.json").is_file() else write_tiny_model(family, folder)
+
+
+def tiny_engine(root: Path, family: str, batch: int | None = 20, offload: str = "none", **choices: Any) -> Any:
+    """An engine on the CPU, in float32 and at the tiny model's own sizes unless chosen otherwise."""
+    from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+    from lmms_eval_tasks.models.video_diffusion.latents import Placement
+    from lmms_eval_tasks.models.video_diffusion.model import load_adapter
+    from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
+
+    pretrained = str(tiny_checkpoint(root, family))
+    settings = read_settings(family, {"pretrained": pretrained, "dtype": "float32", **BUILDERS[family][1], **choices})
+    adapter = load_adapter(settings)
+    settings = check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
+    return Engine(adapter, settings, Placement(torch.device("cpu"), offload), batch)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 from expected import Expected
-from small_clips import falling_ball, write_pair
-from tiny_runs import tiny_engine
+from tiny_models import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion import denoising as engine_module
 from lmms_eval_tasks.models.video_diffusion.adapters import draw_noise
@@ -35,18 +34,11 @@ def loss(answer: DenoisingResponse) -> tuple[float, float]:
     return answer.loss.forward, answer.loss.backward
 
 
-@pytest.mark.parametrize("family", ["wan2.2-a14b", "cogvideox1.5-5b", "mochi-1", "animatediff-sd1.5"])
+@pytest.mark.parametrize("family", ["wan2.2-a14b", "animatediff-sd1.5"])
 def test_losses_do_not_depend_on_the_batch(checkpoints: Path, clips: Clips, family: str) -> None:
     by_batch = [loss(tiny_engine(checkpoints, family, batch=batch).measure(pair(clips))) for batch in (1, 7, None)]
     for other in by_batch[1:]:
         assert other == pytest.approx(by_batch[0], rel=1e-5)
-
-
-def test_losses_do_not_depend_on_order(checkpoints: Path, clips: Clips, wan: Engine) -> None:
-    pairs = [pair(clips, "long", "a"), pair(clips, "other", "b"), pair(clips, "short", "c")]
-    there = {item.item_id: wan.measure(item) for item in pairs}
-    back = {item.item_id: tiny_engine(checkpoints, "wan2.1-1.3b").measure(item) for item in reversed(pairs)}
-    assert {key: answer.to_json() for key, answer in there.items()} == {key: back[key].to_json() for key in there}
 
 
 @pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5"])
@@ -57,13 +49,6 @@ def test_exchanging_the_files_flips_the_difference_exactly(checkpoints: Path, cl
         forward, backward = loss(engine.measure(pair(clips)))
         assert loss(engine.measure(AskedClips.pair("pair", files[1], files[0], CAPTION))) == (backward, forward)
         assert forward != backward
-
-
-def test_a_clip_that_is_its_own_reversal_ties(tmp_path: Path, wan: Engine) -> None:
-    film = falling_ball(np.random.default_rng(3))
-    film[12:] = film[:12][::-1]
-    forward, _ = write_pair(tmp_path, "mirrored", film)
-    assert len(set(loss(wan.measure(AskedClips.pair("a", forward, forward, CAPTION))))) == 1
 
 
 def test_noise_is_the_pairs_own(clips: Clips, checkpoints: Path, wan: Engine) -> None:
@@ -251,33 +236,20 @@ def test_offload_changes_no_loss(checkpoints: Path, clips: Clips) -> None:
     assert [loss(engine.measure(pair(clips))) for engine in offloaded] == [plain, plain]
 
 
-def test_answers_say_what_they_rest_on(clips: Clips, wan: Engine) -> None:
-    answer = wan.measure(pair(clips))
-    chosen = {"family", "pretrained", "protocol", "target", "predicts", "prompt", "seed", "dtype", "frames", "fps"}
-    assert chosen <= answer.settings.keys()
-    assert answer.settings["predicts"] == "velocity" and answer.settings["target"] == "training"
-    assert answer.settings_digest == wan.digests[AnswerForm.LOSSES]
-    assert answer.frames is not None and (answer.frames.used, answer.frames.file_fps) == (22, 8.0)
-
-
 def clip_losses(engine: Engine, *files: Path, group: str = "scene", item: str = "pair") -> ClipLosses:
     answer = engine.measure(AskedClips.of_group(item, group, files))
     assert isinstance(answer, ClipLosses) and answer.error is None and answer.losses, answer.error
     return answer
 
 
-@pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5"])
-def test_losses_of_clips_go_with_their_files(checkpoints: Path, clips: Clips, family: str) -> None:
-    engine, (one, other) = tiny_engine(checkpoints, family), clips["long"]
-    there, back = clip_losses(engine, one, other), clip_losses(engine, other, one)
+def test_losses_of_clips_go_with_their_files_and_a_group_sees_the_same_noise(clips: Clips, wan: Engine) -> None:
+    one, other = clips["long"]
+    there, back = clip_losses(wan, one, other), clip_losses(wan, other, one)
     assert there.losses == back.losses[::-1] and there.curves == back.curves[::-1]
     assert there.losses[0] != there.losses[1]
-    three = clip_losses(engine, one, other, one)
+    three = clip_losses(wan, one, other, one)
     assert three.losses == [*there.losses, there.losses[0]], "equal clips have equal losses to the bit"
     assert [np.mean(curve) for curve in there.curves] == pytest.approx(there.losses)
-
-
-def test_all_clips_of_a_group_see_the_same_noise(clips: Clips, wan: Engine) -> None:
     first, second = (clip_losses(wan, *clips["long"], item=item) for item in ("a", "b"))
     assert first.details["seeds"] == second.details["seeds"] and first.losses == second.losses
     apart = clip_losses(wan, *clips["long"], group="another scene")

@@ -1,11 +1,9 @@
 """Every family's adapter against diffusers' own schedulers, on the same latents and noise."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from diffusers import (
@@ -15,8 +13,7 @@ from diffusers import (
     UNet2DConditionModel,
     UniPCMultistepScheduler,
 )
-from tiny_models import BUILDERS
-from tiny_runs import tiny_engine
+from tiny_models import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
 from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips, Engine
@@ -128,8 +125,14 @@ def network_prediction(
     return pipe.unet(noisy, time.long(), encoder_hidden_states=embeds, added_cond_kwargs=added).sample
 
 
-@pytest.mark.parametrize("target", ["training", "noise"])
-@pytest.mark.parametrize("family", FAMILIES)
+ONE_OF_EACH = ("wan2.1-1.3b", "cogvideox-5b", "ltx-13b", "mochi-1", "animatediff-sd1.5")
+"""A family of each kind of noising and of prediction."""
+
+
+@pytest.mark.parametrize(
+    ("family", "target"),
+    [*((family, "training") for family in FAMILIES), *((family, "noise") for family in ONE_OF_EACH)],
+)
 def test_losses_are_those_of_diffusers_schedulers(checkpoints: Path, clips: Clips, family: str, target: str) -> None:
     engine = tiny_engine(checkpoints, family, target=target)
     forward, backward = clips["long"]
@@ -229,28 +232,6 @@ def test_cogvideox_1_5_leaves_its_copied_latent_out(checkpoints: Path, clips: Cl
     assert latents.shape[2] == 4 and torch.equal(latents[:, :, 0], latents[:, :, 1])
     answer = engine.measure(AskedClips.pair("pair", *clips["long"], "a ball falls"))
     assert [window.latents for window in answer.windows] == [3, 3, 1]
-
-
-def test_the_table_has_a_tiny_model_and_an_adapter_for_every_row() -> None:
-    assert set(BUILDERS) == set(FAMILIES)
-    assert {family.adapter for family in known_families().values()} == set(ADAPTERS)
-    for family in known_families().values():
-        step = {"wan": 4, "cogvideox": 4, "hunyuan": 4, "hunyuan1.5": 4, "ltx": 8, "mochi": 6, "animatediff": 1}[
-            family.adapter
-        ]
-        assert family.frames % step == 1 % step, family.name
-        assert family.height % 8 == 0 and family.width % 8 == 0
-
-
-def test_half_precision_stays_near(checkpoints: Path, clips: Clips) -> None:
-    pair = AskedClips.pair("pair", *clips["long"], "a ball falls")
-    for family in ("wan2.1-1.3b", "animatediff-sd1.5", "ltx-13b"):
-        full = tiny_engine(checkpoints, family).measure(pair).loss
-        half = tiny_engine(checkpoints, family, dtype="bfloat16").measure(pair).loss
-        assert full is not None and half is not None
-        assert half.forward == pytest.approx(full.forward, rel=0.05)
-        assert half.forward != full.forward
-        assert math.isfinite(np.log(half.backward))
 
 
 def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Path) -> None:

@@ -13,26 +13,18 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[3]
-
+LISTED = (Path(__file__).parents[3] / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
 BLOCKING = """
 import importlib.abc, sys
 class Only(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        known = ("lmms_eval_tasks", "networkx", "lemminflect", "numpy", "pydantic", "filelock", "_rewards_of_a_file")
-        needed_by_pydantic = ("pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
-        if top not in (*sys.stdlib_module_names, *known, *needed_by_pydantic, *MORE) and top[:15] != "_sysconfigdata_":
+        if top not in (*sys.stdlib_module_names, "lmms_eval_tasks", *MORE) and top[:15] != "_sysconfigdata_":
             raise ModuleNotFoundError(f"blocked: {name}", name=name)
 sys.meta_path.insert(0, Only())
 """
-MODULES = (
-    "lmms_eval_tasks",
-    "lmms_eval_tasks.train.rewards.functions",
-    "lmms_eval_tasks.train.rewards.swift",
-    "lmms_eval_tasks.train.countervqa.rewards",
-)
 SCORES = '''
+import lmms_eval_tasks.train.rewards.swift
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 graph = {"actions": [{"id": "a", "text": "C opens the tap"}, {"id": "b", "text": "C fills the cup"}],
@@ -47,10 +39,9 @@ print({name: reward(answer, sample) for name, reward in REWARDS.items()})
 '''
 
 
-def listed_modules() -> list[str]:
-    """The modules of what requirements-training.txt lists, and of what that needs itself."""
-    listed = (ROOT / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
-    names, found = [line for line in listed if line and line[0] != "#"], set()
+def modules_of(packages: Sequence[str]) -> list[str]:
+    """The modules of some packages, and of what these need themselves."""
+    names, found = [line for line in packages if line and line[0] != "#"], set()
     while names:
         name = re.split(r"[^\w.-]", names.pop().lower().replace("_", "-"))[0]
         if name not in found:
@@ -61,7 +52,8 @@ def listed_modules() -> list[str]:
     return [module for module, names in owners if found & {name.lower().replace("_", "-") for name in names}]
 
 
-def run(code: str, more: Sequence[str] = ()) -> str:
+def run(code: str, packages: Sequence[str]) -> str:
+    more = modules_of(packages)
     done = subprocess.run(
         [sys.executable, "-c", f"MORE = {more!r}" + BLOCKING + code], capture_output=True, text=True, timeout=60
     )
@@ -70,14 +62,14 @@ def run(code: str, more: Sequence[str] = ()) -> str:
 
 
 def test_the_rewards_work_with_nothing_but_what_a_training_has() -> None:
-    listed = (ROOT / "requirements-training.txt").read_text(encoding="utf-8")
-    assert {f"\n{name}==" in listed for name in ("networkx", "lemminflect", "pydantic")} == {True}
-    assert run("".join(f"import {name}\n" for name in MODULES) + SCORES).strip() == str(
+    needed = [line for line in LISTED if line.startswith(("networkx=", "lemminflect=", "pydantic="))]
+    assert len(needed) == 3
+    # What is listed needs these.
+    needed += ["filelock", "numpy"]
+    assert run(SCORES, needed).strip() == str(
         {"causal": None, "visual": 1.0, "graph": 1.0, "choice": None, "format": 1.0, "verdict": 1.0}
     )
     with pytest.raises(AssertionError, match=r"blocked: (jinja2|markupsafe)"):
-        run("import lmms_eval_tasks.report.page")
-
-
-def test_their_judge_imports_nothing_but_what_is_listed() -> None:
-    run("import lmms_eval_tasks.train.rewards.judged", listed_modules())
+        run("import lmms_eval_tasks.report.page", needed)
+    # Their judge imports all that is listed.
+    run("import lmms_eval_tasks.train.rewards.judged", LISTED)

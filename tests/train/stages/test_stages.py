@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lmms_eval_tasks.train.stages.commands import BLOCKS, WIDTH, draw_curves, read_curves, spark_line
 from lmms_eval_tasks.train.stages.configuration import Configuration, Frames, base_options, read_options
@@ -83,14 +81,6 @@ def test_names_are_compared_with_the_folders_that_a_test_has() -> None:
         assert namesakes([Path(own)], [tested]) == ([(Path(own), tested)] if same else []), own
 
 
-def test_an_id_is_enough(tmp_path: Path) -> None:
-    own = {tmp_path / "sav_1.mp4": ["Why?"]}
-    other = TestedClip("a test", "sav_1.mp4", None, ["What?"])
-    assert compare_clips(own, [other]).same_names == {"a test": ["sav_1.mp4"]}
-    with pytest.raises(InputError, match=r"sav_1\.mp4 is sav_1\.mp4 of a test, by the id of its collection"):
-        compare_clips(own, [TestedClip("a test", "sav_1.mp4", None, ["What?"], is_id=True)])
-
-
 def test_the_same_question_is_found_through_its_spacing(tmp_path: Path) -> None:
     own = {tmp_path / "one.mp4": ["Why  does it fall?"]}
     with pytest.raises(InputError, match=r"1 of 1 are clips of a test: one\.mp4 is one\.webm of a test, with the same"):
@@ -140,10 +130,3 @@ def test_a_line_rises_where_the_values_do() -> None:
     assert spark_line([1.0, 1.0]) == BLOCKS[0] * 2 and spark_line([]) == ""
     falling = spark_line(range(1000, 0, -1))
     assert len(falling) == WIDTH and list(falling) == sorted(falling, reverse=True)
-
-
-@settings(max_examples=30)
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200))
-def test_a_line_is_as_long_as_it_may_be(values: list[float]) -> None:
-    line = spark_line(values)
-    assert len(line) == min(WIDTH, len(values)) and set(line) <= set(BLOCKS)
