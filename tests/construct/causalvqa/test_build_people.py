@@ -227,30 +227,29 @@ def test_flags_of_several_tables_count_together_for_the_wording_that_was_reviewe
     assert kept.qid != one.qid, "what was said of the other type is not said of this one"
 
 
+def reviewed(
+    folder: Path, rows: list[QuestionPair], given: list[Given]
+) -> tuple[dict[str, QuestionPair], dict[str, str]]:
+    reviews = read_reviews([write_reviews(folder / "reviews.csv", *given)])
+    return outcome(apply_reviews.given(reviews, folder), rows)
+
+
 OUTSIDE, SEVERAL = "new times outside the video", "flagged d, e or f by more than one reviewer of a version"
 
 
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        ((",,,", ""), None),
-        (("e", ""), None),
-        (("e", "f"), SEVERAL),
-        (("ef", "ef"), SEVERAL),
-        (("a", ""), "flagged a, b or c by a reviewer"),
-        ((",,-1,", ""), OUTSIDE),
-        ((",,,9", ""), OUTSIDE),
-        ((",,1.5,0.5", ""), OUTSIDE),
-        ((",,0.25,", ",,,1.5"), None),
+        ((",,,", ""), None), (("e", ""), None), (("e", "f"), SEVERAL), (("ef", "ef"), SEVERAL),
+        (("a", ""), "flagged a, b or c by a reviewer"), ((",,-1,", ""), OUTSIDE), ((",,,9", ""), OUTSIDE),
+        ((",,1.5,0.5", ""), OUTSIDE), ((",,0.25,", ",,,1.5"), None),
     ],
-)
+)  # fmt: skip
 def test_the_papers_rule_decides(tmp_path: Path, found: tuple[str, str], reason: str | None) -> None:
     """2.2.7, of a version of a question about the first second of a video of two."""
     one = pair("one")
     write_placeholder(tmp_path / one.clip)
-    reviews = [*both(one.qid)[2:], (one.qid, 0, "r", found[0]), (one.qid, 0, "s", found[1])]
-    step = apply_reviews.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
-    left, removed = outcome(step, [one])
+    left, removed = reviewed(tmp_path, [one], [*both(one.qid)[2:], *both(one.qid, *found)[:2]])
     assert (set(left), removed) == (({"one"}, {}) if reason is None else (set(), {"one": reason}))
     if found[1] == ",,,1.5":
         kept = left["one"]
@@ -261,10 +260,8 @@ def test_reviewers_who_name_different_types_and_repairs_that_are_flagged_again_l
     tmp_path: Path,
 ) -> None:
     one = pair("one")
-    reviews = [(one.qid, 0, "r", "d,descriptive"), (one.qid, 0, "s", "")]
-    reviews += [(one.qid, 1, "r", "d,anticipation"), (one.qid, 1, "s", "")]
-    step = apply_reviews.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
-    assert outcome(step, [one]) == ({}, {"one": "reviewers name different types"})
+    reviews = [*both(one.qid, "d,descriptive")[:2], *both(one.qid, "d,anticipation")[2:]]
+    assert reviewed(tmp_path, [one], reviews) == ({}, {"one": "reviewers name different types"})
     rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
     reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]
     step = refuse_flagged_again.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))

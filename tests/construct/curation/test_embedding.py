@@ -47,6 +47,8 @@ def test_a_clip_has_the_mean_of_its_frames_unit_vectors(vit: str, clip_model: st
     assert all(np.linalg.norm(vector) == pytest.approx(1) for vector in alone)
     np.testing.assert_allclose(model.embed(frames), np.mean(alone, axis=0), atol=1e-5)
     assert model.embed(frames).shape == (16,)
+    with pytest.raises(InputError, match=r"The vision model .* cannot be loaded"):
+        VisionModel(f"{vit}/none")
     # A model of pictures and texts gives the features of its pictures.
     assert VisionModel(clip_model).embed(frames).shape == (12,)
 
@@ -64,11 +66,6 @@ def test_vectors_can_be_read_again_and_clips_that_cannot_be_decoded_are_all_name
     with pytest.raises(InputError) as refused:
         embed_clips(VisionModel(vit), {**paths, "gone.mp4": tmp_path / "gone.mp4"})
     assert all(name in str(refused.value) for name in (*paths, "gone.mp4"))
-
-
-def test_what_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"The vision model .* cannot be loaded"):
-        VisionModel(str(tmp_path))
 
 
 def test_the_commands_go_from_clips_to_pairs(vit: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,10 @@ class Killed(BaseException):
     """What stands for a kill: nothing catches it."""
 
 
-def write(folder: Path, text: str, extra: bool = False) -> None:
-    for name in ("steps", "release"):
-        (folder / name).mkdir()
-        (folder / name / f"{text}.txt").write_text(text)
-    (folder / "counts.json").write_text(text)
-    if extra:
-        (folder / "extra.json").write_text(text)
+def write(folder: Path, text: str, *files: str) -> None:
+    for name in (f"steps/{text}", f"release/{text}", "counts.json", *files):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def made(out: Path) -> dict[str, str]:
@@ -31,41 +29,37 @@ def made(out: Path) -> dict[str, str]:
     return {path.relative_to(out).as_posix(): path.read_text() for path in files}
 
 
-def whole(text: str) -> dict[str, str]:
-    return {f"steps/{text}.txt": text, "counts.json": text, f"release/{text}.txt": text, "replies/1.json": "kept"}
+def whole(text: str, *files: str) -> dict[str, str]:
+    return dict.fromkeys((f"steps/{text}", "counts.json", f"release/{text}", *files), text) | {"replies/1": "kept"}
 
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    with replacing_set(tmp_path / "out", NAMES) as folder:
-        write(folder, "old", extra=True)
-    (tmp_path / "out/replies").mkdir()
-    (tmp_path / "out/replies/1.json").write_text("kept")
-    return tmp_path / "out"
+    with replacing_set(tmp_path, NAMES) as folder:
+        write(folder, "old", "extra.json")
+    (tmp_path / "replies").mkdir()
+    (tmp_path / "replies/1").write_text("kept")
+    return tmp_path
 
 
-def test_a_set_replaces_another_with_all_its_parts_and_nothing_else(out: Path) -> None:
-    with replacing_set(out, NAMES) as folder:
-        write(folder, "new")
-        assert made(out)["release/old.txt"] == "old"
-    assert made(out) == whole("new")
-    assert {path.name for path in out.iterdir()} <= {*NAMES, "replies", ".set.lock"}
-
-
-def test_a_build_that_fails_leaves_the_set_and_what_it_wrote_itself(out: Path) -> None:
+def test_a_build_that_fails_leaves_the_set_and_what_it_wrote_itself_and_one_that_does_not_replaces_all(
+    out: Path,
+) -> None:
     for text in ("one", "two"):
         with pytest.raises(InputError), replacing_set(out, NAMES) as folder:
             write(folder, text)
             raise InputError("nothing is left")
     failed = {f"failed/{name}": text for name, text in whole("two").items() if not name.startswith("replies")}
-    assert made(out) == {**whole("old"), "extra.json": "old", **failed}
+    assert made(out) == {**whole("old", "extra.json"), **failed}
     with pytest.raises(RuntimeError), replacing_set(out, NAMES) as folder:
         write(folder, "three")
         raise RuntimeError
-    assert not list(out.glob(".new-*")) and made(out)["release/old.txt"] == "old"
+    assert not list(out.glob(".new-*")) and made(out)["release/old"] == "old"
     with replacing_set(out, NAMES) as folder:
         write(folder, "new")
+        assert made(out)["release/old"] == "old"
     assert made(out) == whole("new")
+    assert {path.name for path in out.iterdir()} <= {*NAMES, "replies", ".set.lock"}
 
 
 def killed_after(moves: int, out: Path, text: str) -> bool:
@@ -88,16 +82,15 @@ def killed_after(moves: int, out: Path, text: str) -> bool:
 
 
 def test_a_kill_at_any_move_leaves_one_set_to_the_next_build(out: Path) -> None:
-    moves = 0
-    while killed_after(moves, out, f"set{moves}"):
+    for moves in count():
+        if not killed_after(moves, out, f"set{moves}"):
+            break
         # What the next build finds is one set, the old one or the new one, and nothing of both.
         with pytest.raises(InputError), replacing_set(out, NAMES):
             found = made(out)
             raise InputError("")
-        parts = {name.partition(".")[0].rpartition("/")[2] for name in found if name.startswith(("steps/", "release/"))}
-        assert len(parts) == 1 and found["counts.json"] in parts
-        assert ("extra.json" in found) == (parts == {"old"})
-        moves += 1
+        parts = {name.partition("/")[2] for name in found if name.startswith(("steps/", "release/"))}
+        assert len(parts) == 1 and found["counts.json"] in parts and ("extra.json" in found) == (parts == {"old"})
     assert moves > 5 and made(out) == whole(f"set{moves}")
 
 
