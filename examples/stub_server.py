@@ -198,11 +198,6 @@ class CounterVqaPlayer(Player):
         "You see frames": "solving",
     }
 
-    @classmethod
-    def role_of(cls, prompt: str) -> str:
-        """Teachers and solvers are asked alike at first."""
-        return "teacher" if "<claims>" in prompt else super().role_of(prompt)
-
     def __init__(self, truth: Mapping[str, Any]) -> None:
         super().__init__(truth)
         self._links = {tuple(take["actions"]): set(map(tuple, take["links"])) for take in truth["takes"]}
@@ -286,28 +281,6 @@ class CounterVqaPlayer(Player):
                     "goal": "a meal",
                 },
             ]
-        }
-
-    def teacher(self, given: Given) -> Any:
-        """Claims the links of the clip whose timed actions are shown, and no where the question is in other words."""
-        timed = [line.partition(" ") for line in given.get("actions", ())]
-        shown = " ".join(text for _, _, text in timed)
-        texts: list[str] = next(
-            (take["actions"] for take in self.truth["takes"] if all(one in shown for one in take["actions"])), []
-        )
-        actions = [
-            {"id": f"a{number}", "text": text, "seconds": 60 * int(clock[:2]) + int(clock[3:5])}
-            for number, (text, (clock, _, _)) in enumerate(zip(texts, timed, strict=False), start=1)
-        ]
-        named = {action["id"]: action["text"] for action in actions}
-        in_form = " had not happened, would " in given["question"]
-        answer = self.verification({**given, "actions": actions})["answer"] if in_form else "no"
-        claims = [f"happened: {text}" for text in texts]
-        claims += [f"link: {named[one]} -> {named[two]}" for one, two in sorted(self.links_of({"actions": actions}))]
-        block = "\n".join(["<claims>", *claims, f"conclusion: {answer}", "</claims>"])
-        return {
-            "reasoning": f"One thing leads to another.\n{block}",
-            "answer": f"{answer.capitalize()}. So it follows.",
         }
 
     def solving(self, given: Given) -> Any:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.drawn_clips import FPS, read_stamp, shows_body
 from lmms_eval_tasks.sample.scripts import DrawnQuestion, DrawnScene, Span, scene_of
-from lmms_eval_tasks.sample.words import clock, meaning, read_objects
+from lmms_eval_tasks.sample.words import meaning, read_objects
+from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 FORWARD, REVERSED = "It is played forward.", "It is played in reverse."

@@ -66,8 +66,3 @@ def draw_options(
     rng.shuffle(wrong)
     wrong.insert(place, answer)
     return [f"The {option}" if option in objects else option for option in wrong]
-
-
-def clock(second: int) -> str:
-    """A time of a clip as `MM:SS`."""
-    return f"{second // 60:02d}:{second % 60:02d}"

@@ -16,14 +16,13 @@ import lmms_eval_tasks
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedItem, asked_items
 from lmms_eval_tasks.construct.engine.config import read_config
-from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
 from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, script_digest, template_environment
 from lmms_eval_tasks.report.page_items import as_json
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.core.text import clock, escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.prepare import link_or_copy

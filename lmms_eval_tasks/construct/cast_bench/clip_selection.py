@@ -18,7 +18,7 @@ from scipy import fft, ndimage
 from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, PixelBox
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
-from lmms_eval_tasks.construct.engine.texts import clock
+from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made import TimedBox, boxes_at, touched_pixels

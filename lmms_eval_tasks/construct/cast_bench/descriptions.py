@@ -37,11 +37,11 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 )
 from lmms_eval_tasks.construct.engine.roles import Form, is_refusal
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
-from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, clock, read_span, until_good
+from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, read_span, until_good
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import describe, first_line
+from lmms_eval_tasks.utils.core.text import clock, describe, first_line
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 

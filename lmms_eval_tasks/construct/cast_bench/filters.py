@@ -34,10 +34,10 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 )
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
-from lmms_eval_tasks.construct.engine.texts import clock, read_span
+from lmms_eval_tasks.construct.engine.texts import read_span
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import describe, first_line
+from lmms_eval_tasks.utils.core.text import clock, describe, first_line
 
 BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
 

@@ -28,7 +28,8 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 )
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
-from lmms_eval_tasks.construct.engine.texts import clock, holds_text, is_marked, read_span
+from lmms_eval_tasks.construct.engine.texts import holds_text, is_marked, read_span
+from lmms_eval_tasks.utils.core.text import clock
 
 WRITER = "writer"
 MOST_EVIDENCE = 5

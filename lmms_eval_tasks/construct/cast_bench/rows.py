@@ -15,8 +15,8 @@ from lmms_eval_tasks.cast_bench.release import ANSWER, QuestionRoles
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
-from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.utils.core.forms import RowForm
+from lmms_eval_tasks.utils.core.text import clock
 
 
 class CastBenchConfig(BuildConfig):

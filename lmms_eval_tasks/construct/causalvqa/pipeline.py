@@ -26,7 +26,6 @@ from lmms_eval_tasks.construct.causalvqa.filters import (
 )
 from lmms_eval_tasks.construct.causalvqa.rows import LETTERS, VERSIONS, PairBuildConfig, QuestionPair, read_questions
 from lmms_eval_tasks.construct.causalvqa.versions import (
-    Pictures,
     answer_first,
     describe,
     put_plainly,
@@ -102,7 +101,7 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
 
 
 def steps_of(config: PairBuildConfig) -> Sequence[Step]:
-    pictures, tries = Pictures(config.clips, config.frames), config.tries
+    tries = config.tries
     reviewing = [review_nothing]
     if config.reviews:
         reviews = read_reviews(config.reviews)
@@ -115,9 +114,9 @@ def steps_of(config: PairBuildConfig) -> Sequence[Step]:
         next(read_csv(config.responses, COLUMNS), None)
         people = apply_answers.given(config.responses)
     return [
-        describe.given(pictures),
-        answer_first.given(pictures),
-        seed_distractors.given(pictures),
+        describe.given(config),
+        answer_first.given(config),
+        seed_distractors.given(config),
         put_plainly.given(tries),
         refine_distractors.given(tries),
         write_second_version.given(tries, config.seed),

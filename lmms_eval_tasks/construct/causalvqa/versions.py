@@ -6,13 +6,9 @@ are hints. The wording of the prompts is ours.
 
 from __future__ import annotations
 
-import os
 import random
-import threading
 from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -24,6 +20,7 @@ from lmms_eval_tasks.construct.causalvqa.rows import (
     AnsweredQuestion,
     DescribedQuestion,
     OptionText,
+    PairBuildConfig,
     QuestionPair,
     QuestionText,
     QuestionWithDistractors,
@@ -42,47 +39,19 @@ ANTICIPATION = "anticipation"
 AFTERWARDS = 3.0
 """Seconds after a clip that are described, too, where its question asks what comes next."""
 
-Part = tuple[str, float, float, bool]
-"""A video, two of its seconds, and whether what is between them follows a clip."""
 FourOptions = Annotated[tuple[OptionText, ...], Field(min_length=DISTRACTORS, max_length=DISTRACTORS)]
 
 
-class Pictures:
-    """Frames of clips, as models are shown them; each part is decoded once for all steps."""
-
-    def __init__(self, folder: Path, frames: int) -> None:
-        self._folder, self._frames = folder, frames
-        self._lock = threading.Lock()
-        self._places: dict[Part, list[tuple[int, int]]] = {}
-        self._file: IO[bytes] | None = None
-
-    def of(self, row: AnnotatedQuestion, asking: Asking, afterwards: bool = False) -> tuple[bytes, ...]:
-        """Return frames of a question's clip, or of what follows it; none where nothing does."""
-        start, end = (row.end, row.end + AFTERWARDS) if afterwards else (row.start, row.end)
-        part = (row.clip, start, end, afterwards)
-        if part not in self._places:
-            try:
-                with asking.heavy():
-                    self._keep(part, part_pictures(self._folder / row.clip, start, end, self._frames, afterwards))
-            except UnreadableClip as error:
-                raise Removed("the clip cannot be decoded", f"{row.clip} from {start:g} to {end:g} s") from error
-        with self._lock:
-            assert self._file is not None
-            pictures = []
-            for place, size in self._places[part]:
-                self._file.seek(place)
-                pictures.append(self._file.read(size))
-            return tuple(pictures)
-
-    def _keep(self, part: Part, pictures: Sequence[bytes]) -> None:
-        with self._lock:
-            # Without a name: it goes with the process, however that ends.
-            self._file = self._file or TemporaryFile()  # noqa: SIM115
-            places = []
-            for picture in pictures:
-                places.append((self._file.seek(0, os.SEEK_END), len(picture)))
-                self._file.write(picture)
-            self._places[part] = places
+def pictures_of(
+    row: AnnotatedQuestion, asking: Asking, config: PairBuildConfig, afterwards: bool = False
+) -> tuple[bytes, ...]:
+    """Return frames of a question's clip, or of what follows it; none where nothing does."""
+    start, end = (row.end, row.end + AFTERWARDS) if afterwards else (row.start, row.end)
+    try:
+        with asking.heavy():
+            return tuple(part_pictures(config.clips / row.clip, start, end, config.frames, afterwards))
+    except UnreadableClip as error:
+        raise Removed("the clip cannot be decoded", f"{row.clip} from {start:g} to {end:g} s") from error
 
 
 class PartDescription(Form):
@@ -90,13 +59,13 @@ class PartDescription(Form):
 
 
 @step("description", asks=[VIEWER], requests=1.3, characters=900, images=8, reply_tokens=150)
-def describe(row: AnnotatedQuestion, asking: Asking, pictures: Pictures) -> DescribedQuestion:
+def describe(row: AnnotatedQuestion, asking: Asking, config: PairBuildConfig) -> DescribedQuestion:
     """Have a clip described, and what follows it where the question asks what comes next."""
-    images = pictures.of(row, asking)
+    images = pictures_of(row, asking, config)
     seconds = round(row.end - row.start, 2)
     shown = asking.ask(VIEWER, "causalvqa_describe", PartDescription, images, seconds=seconds)
     afterwards = ""
-    if row.type == ANTICIPATION and (images := pictures.of(row, asking, afterwards=True)):
+    if row.type == ANTICIPATION and (images := pictures_of(row, asking, config, afterwards=True)):
         material = {"clip": shown.description, "seconds": AFTERWARDS}
         afterwards = asking.ask(VIEWER, "causalvqa_afterwards", PartDescription, images, **material).description
     return DescribedQuestion(**row.model_dump(), description=shown.description, afterwards=afterwards)
@@ -107,10 +76,10 @@ class ShortAnswer(Form):
 
 
 @step("first answer", asks=[VIEWER], requests=1, characters=1200, images=8, reply_tokens=40)
-def answer_first(row: DescribedQuestion, asking: Asking, pictures: Pictures) -> AnsweredQuestion:
+def answer_first(row: DescribedQuestion, asking: Asking, config: PairBuildConfig) -> AnsweredQuestion:
     """Have a model answer from the clip, without what follows it: where it is wrong, others may be in the same way."""
     material = {"description": row.description, "question": row.question}
-    reply = asking.ask(VIEWER, "causalvqa_first_answer", ShortAnswer, pictures.of(row, asking), **material)
+    reply = asking.ask(VIEWER, "causalvqa_first_answer", ShortAnswer, pictures_of(row, asking, config), **material)
     return AnsweredQuestion(**row.model_dump(), first_answer=reply.answer)
 
 
@@ -119,11 +88,11 @@ class FourDistractors(Form):
 
 
 @step("seed distractors", asks=[VIEWER], requests=1, characters=1900, images=8, reply_tokens=80)
-def seed_distractors(row: AnsweredQuestion, asking: Asking, pictures: Pictures) -> SeededQuestion:
+def seed_distractors(row: AnsweredQuestion, asking: Asking, config: PairBuildConfig) -> SeededQuestion:
     """Have four wrong answers made of what is visible."""
     material = {"description": row.description, "afterwards": row.afterwards, "question": row.question}
     material |= {"answer": row.answer, "model_answer": row.first_answer}
-    reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, pictures.of(row, asking), **material)
+    reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, pictures_of(row, asking, config), **material)
     return SeededQuestion(**row.model_dump(), seeds=reply.distractors)
 
 

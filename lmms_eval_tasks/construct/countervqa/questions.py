@@ -176,12 +176,11 @@ class Phrasing:
 
     def __init__(self, actions: Sequence[TimedAction]) -> None:
         times = Counter(action.text for action in actions)
-        self._names: Mapping[str, str] = {
-            action.id: f"{quoted(action.text)} (at {clock(action.start)})"
-            if times[action.text] > 1
-            else quoted(action.text)
-            for action in actions
-        }
+        self._names: dict[str, str] = {}
+        for action in actions:
+            minutes, seconds = divmod(int(action.start), 60)
+            time = f" (at {minutes}:{seconds:02d})" if times[action.text] > 1 else ""
+            self._names[action.id] = quoted(action.text) + time
 
     def write(self, rule: Rule, chain: Sequence[str] = (), **about: str) -> tuple[str, str]:
         """Return a question by a rule and its explanation, given the actions of a chain of causes, and what they are
@@ -201,11 +200,6 @@ def quoted(text: str) -> str:
     text = text.rstrip(" .")
     name, space, rest = text.partition(" ")
     return f"“{ACTORS.get(name, name)}{space}{rest}”"
-
-
-def clock(seconds: float) -> str:
-    """A time as minutes and seconds."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 CANDIDATES = 10

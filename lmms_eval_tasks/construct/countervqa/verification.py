@@ -18,7 +18,7 @@ from lmms_eval_tasks.construct.countervqa.takes import Take
 from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
-from lmms_eval_tasks.countervqa.hooks import clock
+from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 LONGEST = 400

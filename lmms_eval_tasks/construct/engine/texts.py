@@ -14,10 +14,6 @@ from lmms_eval_tasks.construct.engine.steps import Removed
 from lmms_eval_tasks.utils.answers.evidence_reading import is_clock, official_seconds
 
 
-def clock(second: int) -> str:
-    return f"{second // 60:02d}:{second % 60:02d}"
-
-
 def read_span(start: str, end: str, last: int) -> tuple[int, int] | None:
     """Return the seconds of two times ``MM:SS`` in their order and within a clip; None for any others."""
     first, until = (official_seconds(text) if is_clock(text) else None for text in (start, end))

@@ -12,10 +12,11 @@ from typing import Any
 
 from lmms_eval_tasks.sample.drawn_clips import FPS
 from lmms_eval_tasks.sample.scripts import CHAINS, DrawnQuestion, DrawnScene, Span, draw
-from lmms_eval_tasks.sample.words import clock, draw_options
+from lmms_eval_tasks.sample.words import draw_options
 from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_json
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.core.work import Progress
 
 FILE, VIDEOS, BUILD = "castbench_hf.jsonl", "videos", "build"

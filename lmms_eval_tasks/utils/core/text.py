@@ -176,6 +176,11 @@ def count_bytes(number: int) -> str:
     return f"{number} bytes"
 
 
+def clock(seconds: float) -> str:
+    """A time as minutes and whole seconds, ``MM:SS``."""
+    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
+
+
 def is_utf8(text: str) -> bool:
     """Whether a text can be written as UTF-8: it has no lone surrogate, as Python reads other bytes of file names."""
     try:

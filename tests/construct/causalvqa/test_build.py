@@ -14,7 +14,7 @@ from refusals import refusal
 
 from lmms_eval_tasks.construct.causalvqa.pipeline import steps_of, write_release
 from lmms_eval_tasks.construct.causalvqa.rows import AnnotatedQuestion, PairBuildConfig, QuestionPair
-from lmms_eval_tasks.construct.causalvqa.versions import Pictures
+from lmms_eval_tasks.construct.causalvqa.versions import pictures_of
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
@@ -186,7 +186,7 @@ def test_a_clip_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_text("no video")
     row, chosen = asked_about(end=1.0), config(tmp_path)
     with pytest.raises(Removed, match=r"the clip cannot be decoded: a\.mp4 from 0 to 1 s"):
-        Pictures(tmp_path, 2).of(row, Asking(Models(chosen, tmp_path / "replies")))
+        pictures_of(row, Asking(Models(chosen, tmp_path / "replies")), chosen)
     pair = QuestionPair(
         **row.model_dump(), description="", afterwards="", first_answer="", seeds=(), distractors=("b", "c", "d", "e"),
         paraphrases=("f", "g", "h", "i"), orders=((0, 1, 2, 3, 4), (1, 0, 2, 3, 4)),
