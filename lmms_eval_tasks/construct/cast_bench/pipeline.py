@@ -23,7 +23,14 @@ from lmms_eval_tasks.construct.cast_bench.descriptions import (
     split_instances,
 )
 from lmms_eval_tasks.construct.cast_bench.filters import apply_revisions, filter_by_mask, filter_by_text, read_revisions
-from lmms_eval_tasks.construct.cast_bench.questions import check_question, keep_distinct, lay_boxes, write_questions
+from lmms_eval_tasks.construct.cast_bench.questions import (
+    check_question,
+    keep_distinct,
+    lay_boxes,
+    write_distractors,
+    write_near_misses,
+    write_questions,
+)
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
@@ -35,7 +42,6 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     roles_of,
 )
 from lmms_eval_tasks.construct.cast_bench.tracks import read_tracks, track_files
-from lmms_eval_tasks.construct.cast_bench.wrong_answers import write_distractors, write_near_misses
 from lmms_eval_tasks.construct.engine.running import Pipeline
 from lmms_eval_tasks.construct.engine.steps import Step
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS

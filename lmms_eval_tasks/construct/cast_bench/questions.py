@@ -1,25 +1,37 @@
-"""Questions with evidence from the descriptions of a clip, and what each must be.
+"""Questions with evidence from the descriptions of a clip, and their wrong options.
 
-Source: CaST-Bench, supplement, 10.3 and 10.4: six questions a clip from the whole taxonomy, about a person or about
-nobody, with answers of 15 words at most, each with up to five pieces of evidence. That each of the four categories is
-among the types that a clip's questions begin with is ours.
+Source: CaST-Bench, supplement.
+
+- 10.3 and 10.4: six questions a clip from the whole taxonomy, about a person or about nobody, with answers of 15 words
+  at most, each with up to five pieces of evidence. That each of the four categories is among the types that a clip's
+  questions begin with is ours.
+- 10.5: the text-based distractor has 15 words at most and names nothing that the question does not name; answers
+  exclude each other in pairs, and those that do not are written again, a bounded number of times. A near-miss of each
+  answer has one attribute changed and a length within 10%. By rule one stretch of words is another; whether that is
+  one attribute, and a meaning of its own, a model says.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER, read_type, type_definitions
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OTHER, read_type, type_definitions
+from lmms_eval_tasks.cast_bench.release import ANSWER
 from lmms_eval_tasks.construct.cast_bench.clip_selection import clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     DescribedClipRow,
     DraftRow,
     EvidencePiece,
+    OptionsRow,
     QuestionRow,
+    RoledOption,
     WrittenQuestion,
     holds_id,
     is_legible,
@@ -28,7 +40,15 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 )
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
-from lmms_eval_tasks.construct.engine.texts import holds_text, is_marked, read_span
+from lmms_eval_tasks.construct.engine.texts import (
+    Refused,
+    Unfit,
+    bare_words,
+    holds_text,
+    is_marked,
+    read_span,
+    until_good,
+)
 from lmms_eval_tasks.utils.core.text import clock
 
 WRITER = "writer"
@@ -160,3 +180,203 @@ def lay_boxes(row: QuestionRow, _: Asking) -> QuestionRow:
             raise Removed("evidence without a box", f"{one.instance} {clock(one.start)} to {clock(one.end)}")
         laid.append(one.model_copy(update={"boxes": boxes}))
     return row.model_copy(update={"evidence": tuple(laid)})
+
+
+TEXT_WRITER, VIDEO_WRITER, NEAR_MISS_WRITER, CHECKER = "text_distractor", "video_distractor", "near_miss", "checker"
+TEXT, VIDEO = "text", "video"
+
+
+class WrittenDistractor(Form):
+    distractor: str
+
+
+def _of_two(names: list[str]) -> list[str]:
+    if names[0] == names[1]:
+        raise PydanticCustomError("two", "an answer beside itself")
+    return names
+
+
+TwoAnswers = Annotated[
+    list[Literal["answer", "text", "video"]], Field(min_length=2, max_length=2), AfterValidator(_of_two)
+]
+"""The names of two of the answers."""
+
+
+class Exclusivity(Form):
+    """Answers that do not exclude each other, and the things the text-based one names beyond the question."""
+
+    clashes: list[TwoAnswers]
+    unnamed: list[str]
+
+
+@step(
+    "distractors", asks=[TEXT_WRITER, VIDEO_WRITER, CHECKER], requests=2.6, characters=1200, reply_tokens=60
+)  # fmt: skip
+def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
+    """Add the text-based distractor, and have either distractor written again where the three answers clash."""
+    texts = {TEXT: "", VIDEO: row.video_distractor}
+    refused: dict[str, list[dict[str, str]]] = {TEXT: [], VIDEO: []}
+
+    def write(_: Refused) -> QuestionRow:
+        asked: dict[str, Any] = {"question": row.question, "answer": row.answer}
+        if not texts[TEXT]:
+            reply = asking.ask(
+                TEXT_WRITER, "cast_bench_text_distractor", WrittenDistractor,
+                **asked, most_words=MOST_WORDS, refused=refused[TEXT],
+            )  # fmt: skip
+            texts[TEXT] = on_one_line(reply.distractor)
+        if not texts[VIDEO]:
+            reply = asking.ask(
+                VIDEO_WRITER, "cast_bench_video_distractor", WrittenDistractor,
+                **asked, instances=listed_instances(row.about), refused=refused[VIDEO],
+            )  # fmt: skip
+            texts[VIDEO] = on_one_line(reply.distractor)
+        faults = {TEXT: _text_fault(row, texts[TEXT]), VIDEO: _video_fault(row, texts[VIDEO], texts[TEXT])}
+        if not any(faults.values()):
+            faults = _clashes(row, texts, asking)
+        unfit = [Unfit(fault, texts[name]) for name, fault in faults.items() if fault]
+        for name, fault in faults.items():
+            if fault:
+                refused[name].append({"distractor": texts[name], "why": fault})
+                texts[name] = ""
+        if unfit:
+            raise unfit[0]
+        return row.model_copy(update={"text_distractor": texts[TEXT], "video_distractor": texts[VIDEO]})
+
+    return until_good(config.tries, write)
+
+
+def _text_fault(row: QuestionRow, text: str) -> str:
+    names = [name for one in row.about.described if (name := one.instance.name)]
+    if not words_of(text):
+        return "text distractor is empty"
+    if not is_legible(text):
+        return "text distractor is too long or not printable"
+    if len(words_of(text)) > MOST_WORDS:
+        return "text distractor of more than 15 words"
+    if bare_words(text) == bare_words(row.answer):
+        return "text distractor equals the answer"
+    if is_marked(text):
+        return "text distractor says which option it is"
+    beyond = any(holds_text(text, name) and not holds_text(row.question, name) for name in names)
+    return "text distractor names what the question does not" if beyond else ""
+
+
+def _video_fault(row: QuestionRow, video: str, text: str) -> str:
+    if not words_of(video):
+        return "video distractor is empty"
+    if not is_legible(video):
+        return "video distractor is too long or not printable"
+    if bare_words(video) == bare_words(row.answer):
+        return "video distractor equals the answer"
+    if bare_words(video) == bare_words(text):
+        return "video distractor equals the text distractor"
+    if is_marked(video):
+        return "video distractor says which option it is"
+    return "video distractor calls an instance by its id" if holds_id([video], row.about.by_id) else ""
+
+
+def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict[str, str]:
+    reply = asking.ask(
+        CHECKER, "cast_bench_exclusivity", Exclusivity,
+        question=row.question, answers={"answer": row.answer, **texts},
+    )  # fmt: skip
+    clashes = [set(pair) for pair in reply.clashes]
+    faults = {TEXT: "", VIDEO: ""}
+    if {"answer", TEXT} in clashes:
+        faults[TEXT] = "text distractor does not exclude the answer"
+    elif reply.unnamed:
+        faults[TEXT] = "text distractor names what the question does not"
+    elif {TEXT, VIDEO} in clashes:
+        faults[TEXT] = "distractors do not exclude each other"
+    if {"answer", VIDEO} in clashes:
+        faults[VIDEO] = "video distractor does not exclude the answer"
+    return faults
+
+
+TEXT_BASED, VIDEO_BASED = "text-based", "video-based"
+LONGEST_CHANGE = 3
+"""Words in a row that may be another in a near-miss."""
+
+
+class WrittenNearMiss(Form):
+    near_miss: str
+
+
+class NearMissComparison(Form):
+    """Attributes in which a near-miss differs, and the options that mean the same as it."""
+
+    attributes: list[str]
+    same_as: list[str]
+
+
+@step("near-misses", asks=[NEAR_MISS_WRITER, CHECKER], requests=6.6, characters=1000, reply_tokens=60)
+def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:
+    """Add a near-miss of each answer, and put the six options in order, each with its role."""
+    options = {ANSWER: row.answer, TEXT_BASED: row.text_distractor, VIDEO_BASED: row.video_distractor}
+    for role in (ANSWER, TEXT_BASED, VIDEO_BASED):
+        # As the card names it.
+        options[f"{NEAR_MISS}-of-{role}"] = _write_near_miss(row, role, options, config.tries, asking)
+    listed = [RoledOption(role=role, text=text) for role, text in options.items()]
+    random.Random(f"{config.seed} {row.id} options").shuffle(listed)
+    return OptionsRow(id=row.id, asked=row, options=tuple(listed))
+
+
+def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tries: int, asking: Asking) -> str:
+    """Return a near-miss of the option of a role that differs from all options until now."""
+    original = options[role]
+    others = {name: text for name, text in options.items() if name != role}
+    shortest, longest = length_range(original)
+
+    def write(refused: Refused) -> str:
+        reply = asking.ask(
+            NEAR_MISS_WRITER, "cast_bench_near_miss", WrittenNearMiss,
+            question=row.question, original=original, others=list(others.values()), shortest=shortest,
+            longest=longest, refused=refused,
+        )  # fmt: skip
+        text = on_one_line(reply.near_miss)
+        fault = near_miss_fault(text, original)
+        if not fault and not is_legible(text):
+            fault = "near-miss: not printable"
+        elif not fault and is_marked(text):
+            fault = "near-miss: says which option it is"
+        elif not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
+            fault = "near-miss: equals another option"
+        if fault := fault or _compare(row, text, original, others, asking):
+            raise Unfit(fault, f"of the {role} option: {text}", near_miss=text, why=fault)
+        return text
+
+    return until_good(tries, write)
+
+
+def near_miss_fault(near_miss: str, original: str) -> str:
+    """Return the rule by which a text is no near-miss of another, empty if it is one."""
+    shortest, longest = length_range(original)
+    if not shortest <= len(near_miss) <= longest:
+        return "near-miss: length not within 10%"
+    before, after = words_of(original), words_of(near_miss)
+    compared = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changes = [change for change in compared if change[0] != "equal"]
+    if not changes:
+        return "near-miss: nothing changed"
+    _, first, last, first_after, last_after = changes[0]
+    if len(changes) > 1 or max(last - first, last_after - first_after) > LONGEST_CHANGE:
+        return "near-miss: more than one attribute changed"
+    return ""
+
+
+def length_range(original: str) -> tuple[int, int]:
+    return -(-9 * len(original) // 10), 11 * len(original) // 10
+
+
+def _compare(row: QuestionRow, text: str, original: str, others: Mapping[str, str], asking: Asking) -> str:
+    reply = asking.ask(
+        CHECKER, "cast_bench_near_miss_check", NearMissComparison,
+        question=row.question, original=original, changed=text, others=dict(others),
+    )  # fmt: skip
+    if reply.same_as:
+        return "near-miss: means the same as another option"
+    attributes = {words for name in reply.attributes if (words := bare_words(name))}
+    if len(attributes) > 1:
+        return "near-miss: more than one attribute changed"
+    return "" if attributes else "near-miss: nothing changed"

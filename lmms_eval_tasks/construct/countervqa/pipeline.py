@@ -13,14 +13,7 @@ from statistics import fmean
 from typing import Any
 
 import lmms_eval_tasks
-from lmms_eval_tasks.construct.countervqa.candidate_questions import (
-    filter_graphs,
-    measure_graphs,
-    write_candidates,
-    write_naive,
-)
 from lmms_eval_tasks.construct.countervqa.graphs import FILTERS, Pair
-from lmms_eval_tasks.construct.countervqa.links import PAIRS_A_REQUEST, choose_pairs, judge_pairs, take_given_links
 from lmms_eval_tasks.construct.countervqa.questions import with_partners
 from lmms_eval_tasks.construct.countervqa.rows import (
     PAPER_COUNTS,
@@ -30,15 +23,23 @@ from lmms_eval_tasks.construct.countervqa.rows import (
     TakeQuestion,
     TakeRow,
 )
-from lmms_eval_tasks.construct.countervqa.takes import interaction_of
-from lmms_eval_tasks.construct.countervqa.verification import (
+from lmms_eval_tasks.construct.countervqa.steps import (
     ABSENT,
     KEPT,
+    PAIRS_A_REQUEST,
+    choose_pairs,
+    filter_graphs,
     imagine_absent,
+    judge_pairs,
     leave_out_solved,
+    measure_graphs,
     rephrase_question,
+    take_given_links,
     verify_question,
+    write_candidates,
+    write_naive,
 )
+from lmms_eval_tasks.construct.countervqa.takes import interaction_of
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet, BuiltTable
 from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE

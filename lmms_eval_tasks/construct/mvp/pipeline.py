@@ -14,15 +14,17 @@ from pathlib import Path
 from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import read_vectors
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.mvp.minimal_pairs import balance_skills, find_pairs, single_frame_step
-from lmms_eval_tasks.construct.mvp.questions import (
+from lmms_eval_tasks.construct.mvp.rows import AnnotatedClip, MinimalPair, MvpBuildConfig, read_annotations
+from lmms_eval_tasks.construct.mvp.steps import (
+    balance_skills,
     check_candidates,
     choose_contrasts,
     find_neighbours,
+    find_pairs,
     meet_contrasts,
+    single_frame_step,
     write_pair_questions,
 )
-from lmms_eval_tasks.construct.mvp.rows import AnnotatedClip, MinimalPair, MvpBuildConfig, read_annotations
 from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark

@@ -41,7 +41,7 @@ from lmms_eval_tasks.construct.cast_bench.filters import (
     read_revisions,
 )
 from lmms_eval_tasks.construct.cast_bench.pipeline import steps_of
-from lmms_eval_tasks.construct.cast_bench.questions import check_question
+from lmms_eval_tasks.construct.cast_bench.questions import Exclusivity, check_question
 from lmms_eval_tasks.construct.cast_bench.rows import (
     LONGEST,
     CastBenchConfig,
@@ -59,7 +59,6 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     roles_of,
     subject_evidence,
 )
-from lmms_eval_tasks.construct.cast_bench.wrong_answers import Exclusivity
 from lmms_eval_tasks.construct.engine.roles import Form, read_form
 from lmms_eval_tasks.construct.engine.steps import PipelineRow, Removed
 from lmms_eval_tasks.registry import load_table

@@ -27,9 +27,8 @@ from lmms_eval_tasks.construct.cast_bench.clip_selection import (
     spread_seconds,
 )
 from lmms_eval_tasks.construct.cast_bench.descriptions import read_entries
-from lmms_eval_tasks.construct.cast_bench.questions import wanted_types
+from lmms_eval_tasks.construct.cast_bench.questions import length_range, near_miss_fault, wanted_types
 from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, holds_id, words_of
-from lmms_eval_tasks.construct.cast_bench.wrong_answers import length_range, near_miss_fault
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking
 from lmms_eval_tasks.sample.drawn_clips import write_clip

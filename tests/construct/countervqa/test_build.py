@@ -21,9 +21,9 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa import build as build_command
 from lmms_eval_tasks.construct.countervqa.checks import check_set, compare_graphs
 from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks
-from lmms_eval_tasks.construct.countervqa.links import choose_pairs, judge_pairs
 from lmms_eval_tasks.construct.countervqa.pipeline import log_lines
 from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
+from lmms_eval_tasks.construct.countervqa.steps import choose_pairs, judge_pairs
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.construct.engine.roles import Models

@@ -17,15 +17,7 @@ from refusals import refusal
 from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import as_parquet, exact_units
 from lmms_eval_tasks.construct.engine.steps import Removed
-from lmms_eval_tasks.construct.mvp.minimal_pairs import (
-    balance_skills,
-    find_pairs,
-    frame_numbers,
-    read_letter,
-    single_frame_step,
-)
 from lmms_eval_tasks.construct.mvp.pipeline import PIPELINE, write_release
-from lmms_eval_tasks.construct.mvp.questions import meet_contrasts, nearest_codes, objection_to
 from lmms_eval_tasks.construct.mvp.rows import (
     AnnotatedClip,
     AskedClip,
@@ -34,6 +26,16 @@ from lmms_eval_tasks.construct.mvp.rows import (
     MvpBuildConfig,
     PairedClip,
     read_annotations,
+)
+from lmms_eval_tasks.construct.mvp.steps import (
+    balance_skills,
+    find_pairs,
+    frame_numbers,
+    meet_contrasts,
+    nearest_codes,
+    objection_to,
+    read_letter,
+    single_frame_step,
 )
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.mvp.benchmark import SUBSETS, prepare
@@ -157,7 +159,7 @@ def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_most_alike_annotations_are_those_of_a_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmms_eval_tasks.construct.mvp.questions.ROWS", 3)
+    monkeypatch.setattr("lmms_eval_tasks.construct.mvp.steps.ROWS", 3)
     chance = np.random.default_rng(seed)
     # Few directions, so that many products are equal.
     vectors = exact_units(chance.integers(-1, 2, size=(40, 3)) + np.array([2.0, 0.0, 0.0]))
