@@ -203,7 +203,6 @@ def shown_item(
 
 
 def _last_frame(path: Path) -> str:
-    """The last frame of a clip as the address of a PNG picture."""
     import cv2
 
     try:

@@ -69,8 +69,6 @@ FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
 
 
 class AnswerFile(RowForm):
-    """The file that a page saves: of which plan, who answered, what was asked, and the answers so far."""
-
     plan: str
     annotator: WholeText
     mode: WholeText
@@ -202,13 +200,11 @@ def collect_answers(plan: Plan, files: Sequence[AnswerFile], attention_errors: i
 
 
 def collect_ratings(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, str]]:
-    """Return a row for each item that somebody rated: which, who, and a column for each scale."""
     rated = planned_answers(plan, files)
     return [{**{name: getattr(row, name) for name in RATED_COLUMNS}, **(given.ratings or {})} for row, given in rated]
 
 
 def collect_edits(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, Any]]:
-    """Return a row for each item whose texts were put right: which, by whom, and the texts as they were left."""
     return [
         {"item_id": row.item_id, "version": row.version, "annotator": row.annotator, **given.model_dump(**TEXTS)}
         for row, given in planned_answers(plan, files)
@@ -222,7 +218,6 @@ REVIEW_COLUMNS = (
 
 
 def collect_reviews(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, str]]:
-    """Return a row for each review: the version, who chose what before the key was shown, and what they found."""
     reviews = []
     for row, given in planned_answers(plan, files):
         flags = "".join(sorted(set(given.flags or [])))

@@ -57,8 +57,6 @@ class PlannedQuestion:
 
 @dataclass(frozen=True)
 class PlannedItem:
-    """One item of one annotator, a row of a plan."""
-
     benchmark: str
     split: str
     mode: str
@@ -78,8 +76,6 @@ COLUMNS = tuple(field.name for field in fields(PlannedItem))
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan: the rows of each annotator together, in the order in which they are shown."""
-
     rows: tuple[PlannedItem, ...]
 
     @property
@@ -196,7 +192,6 @@ def as_csv(plan: Plan) -> str:
 
 
 def read_plan(path: Path) -> Plan:
-    """A plan that `as_csv` wrote."""
     problems = Problems()
     rows: list[PlannedItem] = []
     places: set[tuple[str, int]] = set()
@@ -235,7 +230,6 @@ TYPE = "type"
 
 
 def only_split(benchmark: str, chosen: str) -> str:
-    """The split that was chosen, or the one that is prepared where none was."""
     splits = list(read_manifest(read_card(benchmark)).splits)
     if chosen in splits or (not chosen and len(splits) == 1):
         return chosen or splits[0]

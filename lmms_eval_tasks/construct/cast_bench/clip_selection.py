@@ -31,7 +31,6 @@ LEAST_INSTANCES = 2
 
 @step("clips by measure")
 def measure_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:
-    """Remove a clip that is cut, shaken or blurred by measure, or in which fewer than two are tracked."""
     if sum(bool(one.boxes) for one in row.instances) < LEAST_INSTANCES:
         raise Removed("fewer than two instances in the tracks", row.clip)
     if not row.width:
@@ -116,7 +115,6 @@ def blur_of(picture: Grey) -> float:
 
 
 def _windowed(picture: Grey) -> Grey:
-    """Return a picture without its mean, which fades out towards its edges."""
     rows, columns = (np.hanning(length).astype(np.float32) for length in picture.shape)
     faded: Grey = (picture - picture.mean()) * rows[:, None] * columns[None, :]
     return faded
@@ -159,7 +157,6 @@ FAULTS = {
     requests=1, characters=1000, images=14, reply_tokens=60,
 )  # fmt: skip
 def select_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:
-    """Keep a clip of which a model says that several people act apart, and that no fault is seen."""
     seconds = spread_seconds(range(row.last + 1), config.frames)
     images = clip_images(row, seconds, config, asking)
     verdict = asking.ask(
@@ -224,7 +221,6 @@ def outline(picture: Picture, box: PixelBox) -> Picture:
 
 
 def blur_around(picture: Picture, box: PixelBox) -> Picture:
-    """Return a picture of which all but a box is blurred."""
     image = Image.fromarray(picture)
     blurred = np.array(image.filter(ImageFilter.GaussianBlur(max(2.0, BLUR * max(image.size)))))
     left, top, right, bottom = box

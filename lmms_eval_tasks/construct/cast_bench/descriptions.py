@@ -47,7 +47,6 @@ from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 @step("instances", passes=10.6)
 def split_instances(row: ClipRow, _: Asking) -> list[InstanceRow]:
-    """Make a row of each instance of a clip that is seen."""
     return [InstanceRow(id=f"{row.id}/{one.id}", source=row, instance=one) for one in row.instances if one.boxes]
 
 
@@ -100,8 +99,6 @@ _ENTRY = re.compile(r"\[([0-9:]{4,6})\]\s*[-\N{EN DASH}]\s*\[([0-9:]{4,6})\]\s*:
 
 
 class WrittenEntry(Form):
-    """A line of what an instance does; times as they were written."""
-
     start: str
     end: str
     text: str
@@ -188,8 +185,6 @@ def join_instances(rows: Sequence[InstanceRow], remove: Remove) -> list[Describe
 
 
 class EditedText(RowForm):
-    """Action of an instance in a clip, as an annotator left it; times are ``MM:SS``."""
-
     name: WholeText
     start: str
     end: str

@@ -48,7 +48,6 @@ class Choice(Form):
 
 @step("text filter", asks=[BLIND_SOLVER], requests=1, characters=900, reply_tokens=20, passes=0.6)
 def filter_by_text(row: OptionsRow, asking: Asking) -> OptionsRow:
-    """Remove a question that a model answers right from the words alone."""
     options = _lettered([option.text for option in row.options])
     reply = asking.ask(BLIND_SOLVER, "cast_bench_without_clip", Choice, question=row.asked.question, options=options)
     if reply.choice == ascii_uppercase[row.key]:
@@ -88,8 +87,6 @@ def _lettered(options: Sequence[str]) -> dict[str, str]:
 
 
 class Revision(RowForm):
-    """A line of the file: a question as a reviewer left it, of the wording that `version` names."""
-
     item_id: WholeText
     version: WholeText
     annotator: WholeText
@@ -145,7 +142,6 @@ def _revised(row: OptionsRow, revisions: Mapping[str, Revision]) -> OptionsRow:
 
 
 def _revised_evidence(asked: QuestionRow, entries: Sequence[EditedText]) -> tuple[EvidencePiece, ...]:
-    """Return the evidence as it was left, with the boxes of whom it is about."""
     if not entries:
         raise Removed("revision without evidence")
     by_label = {one.label: one.instance for one in asked.about.described}

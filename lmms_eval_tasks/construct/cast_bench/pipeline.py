@@ -119,7 +119,6 @@ def source_files(config: CastBenchConfig) -> list[Path]:
 
 
 def read_sources(config: CastBenchConfig) -> list[ClipRow]:
-    """Return the clips with their tracks, and with what people say of them."""
     problems = Problems()
     clips = find_clips(config)
     sizes = frame_sizes(clips, no_progress, "")

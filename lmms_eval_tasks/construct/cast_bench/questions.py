@@ -63,7 +63,6 @@ class WrittenQuestions(Form):
 
 @step("questions", asks=[WRITER], requests=1, characters=8000, images=14, reply_tokens=2500, passes=6)
 def write_questions(row: DescribedClipRow, asking: Asking, config: CastBenchConfig) -> list[DraftRow]:
-    """Have questions with evidence written about a clip, at most as many as the configuration asks for."""
     clip, number = row.source, config.questions
     seconds = spread_seconds(range(clip.last + 1), config.frames)
     written = asking.ask(
@@ -248,10 +247,8 @@ def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig)
 
 def _text_fault(row: QuestionRow, text: str) -> str:
     names = [name for one in row.about.described if (name := one.instance.name)]
-    if not words_of(text):
-        return "text distractor is empty"
-    if not is_legible(text):
-        return "text distractor is too long or not printable"
+    if fault := _form_fault(TEXT, text):
+        return fault
     if len(words_of(text)) > MOST_WORDS:
         return "text distractor of more than 15 words"
     if bare_words(text) == bare_words(row.answer):
@@ -263,17 +260,20 @@ def _text_fault(row: QuestionRow, text: str) -> str:
 
 
 def _video_fault(row: QuestionRow, video: str, text: str) -> str:
-    if not words_of(video):
-        return "video distractor is empty"
-    if not is_legible(video):
-        return "video distractor is too long or not printable"
-    if bare_words(video) == bare_words(row.answer):
-        return "video distractor equals the answer"
-    if bare_words(video) == bare_words(text):
-        return "video distractor equals the text distractor"
+    if fault := _form_fault(VIDEO, video):
+        return fault
+    for other, name in ((row.answer, "answer"), (text, "text distractor")):
+        if bare_words(video) == bare_words(other):
+            return f"video distractor equals the {name}"
     if is_marked(video):
         return "video distractor says which option it is"
     return "video distractor calls an instance by its id" if holds_id([video], row.about.by_id) else ""
+
+
+def _form_fault(kind: str, text: str) -> str:
+    if not words_of(text):
+        return f"{kind} distractor is empty"
+    return "" if is_legible(text) else f"{kind} distractor is too long or not printable"
 
 
 def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict[str, str]:
@@ -323,7 +323,6 @@ def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig)
 
 
 def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tries: int, asking: Asking) -> str:
-    """Return a near-miss of the option of a role that differs from all options until now."""
     original = options[role]
     others = {name: text for name, text in options.items() if name != role}
     shortest, longest = length_range(original)
@@ -350,7 +349,6 @@ def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tr
 
 
 def near_miss_fault(near_miss: str, original: str) -> str:
-    """Return the rule by which a text is no near-miss of another, empty if it is one."""
     shortest, longest = length_range(original)
     if not shortest <= len(near_miss) <= longest:
         return "near-miss: length not within 10%"

@@ -91,8 +91,6 @@ class DescribedClipRow(PipelineRow):
 
 
 class WrittenEvidence(Form):
-    """A piece of evidence as a model writes it; times as ``MM:SS``."""
-
     instance: str
     start: str
     end: str
@@ -119,8 +117,6 @@ class DraftRow(PipelineRow):
 
 
 class EvidencePiece(RowForm):
-    """A span of seconds, both included, in which to look at an instance."""
-
     instance: str
     start: int
     end: int
@@ -129,8 +125,6 @@ class EvidencePiece(RowForm):
 
 
 class QuestionRow(PipelineRow):
-    """A question that is of the form it should have."""
-
     about: DescribedClipRow
     question: str
     type: str
@@ -153,8 +147,6 @@ class RoledOption(RowForm):
 
 
 class OptionsRow(PipelineRow):
-    """A question with its six options in the order in which they are shown."""
-
     asked: QuestionRow
     options: tuple[RoledOption, ...]
 
@@ -223,7 +215,6 @@ def roles_of(row: OptionsRow) -> QuestionRoles:
 
 
 def released_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
-    """Return the evidence of a question as a release has it, a box for every second of each piece."""
     return [released_piece(asked.about.by_id[one.instance], one) for one in asked.evidence]
 
 

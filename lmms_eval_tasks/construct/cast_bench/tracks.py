@@ -56,7 +56,6 @@ class MaskletFile(RowForm):
 
 
 def track_files(folder: Path, stem: str, masklets: str) -> list[Path]:
-    """Return the files of a clip's tracks: ours where there is one, else those of SA-V that are wanted."""
     own = folder / f"{stem}.json"
     if own.is_file():
         return [own]

@@ -72,7 +72,6 @@ def read_letter(text: str) -> str:
 
 @step("blind filter", asks=[BLIND], paper="39% out", section="2.2", requests=2, characters=900, passes=0.61)
 def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
-    """Have a text model answer both versions without the clip."""
     right = []
     for version in VERSIONS:
         options = dict(zip(LETTERS, pair.options(version), strict=True))
@@ -85,7 +84,6 @@ def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
 
 @step("no people asked", paper="14% out: 793", section="2.2")
 def ask_nobody(rows: Sequence[QuestionPair], _: Remove, difficulty: str) -> list[QuestionPair]:
-    """Give every question the configured difficulty, where people were not asked."""
     return [row.model_copy(update={"difficulty": difficulty}) for row in rows]
 
 
@@ -129,7 +127,6 @@ class Review:
 
     @property
     def objects(self) -> bool:
-        """Whether anything is wrong."""
         return bool(self.flags) or self.start is not None or self.end is not None
 
 
@@ -227,7 +224,6 @@ class RepairedTexts(PlainWording):
 
 @step("repair", asks=[WRITER, CHECKER, BLIND], requests=2, characters=1800, reply_tokens=120)
 def repair(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
-    """Have a model repair the texts of what was flagged e or f."""
     if not row.flags:
         return row
     names = {"description", "question", "answer", "distractors", "paraphrases", "comments"}

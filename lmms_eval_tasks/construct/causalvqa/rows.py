@@ -57,8 +57,6 @@ class SeededQuestion(AnsweredQuestion):
 
 
 class QuestionWithDistractors(SeededQuestion):
-    """A question with the distractors of its first version (MCQ)."""
-
     distractors: tuple[str, ...]
 
 
@@ -164,8 +162,6 @@ Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class AnnotatorRow(RowForm):
-    """A line of an annotators' file: an `AnnotatedQuestion`, its name if it has one."""
-
     clip: WholeText
     start: Seconds
     end: Seconds

@@ -89,7 +89,6 @@ class FourDistractors(Form):
 
 @step("seed distractors", asks=[VIEWER], requests=1, characters=1900, images=8, reply_tokens=80)
 def seed_distractors(row: AnsweredQuestion, asking: Asking, config: PairBuildConfig) -> SeededQuestion:
-    """Have four wrong answers made of what is visible."""
     material = {"description": row.description, "afterwards": row.afterwards, "question": row.question}
     material |= {"answer": row.answer, "model_answer": row.first_answer}
     reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, pictures_of(row, asking, config), **material)
@@ -157,8 +156,6 @@ def _of_two(numbers: tuple[int, int]) -> tuple[int, int]:
 
 
 class EqualMeanings(Form):
-    """Pairs of options that say the same."""
-
     same: list[Annotated[tuple[OptionNumber, OptionNumber], AfterValidator(_of_two)]]
 
 

@@ -35,7 +35,6 @@ class CausalGraph:
 
 
 def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where: str = "graph") -> CausalGraph:
-    """Make a graph of an action chain and its links."""
     import networkx as nx
 
     links = list(links)
@@ -162,11 +161,9 @@ class TakeLinks:
     actions: tuple[str, ...] | None = None
 
     def known(self) -> list[Pair]:
-        """All pairs that are named, linked or not."""
         return [*self.links, *sorted(self.unlinked or ())]
 
     def without(self, actions: frozenset[str]) -> TakeLinks:
-        """The pairs that have none of some actions."""
         links = tuple(pair for pair in self.links if not actions.intersection(pair))
         unlinked = frozenset(pair for pair in self.unlinked or () if not actions.intersection(pair))
         return TakeLinks(links, None if self.unlinked is None else unlinked, self.actions)
@@ -278,8 +275,6 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class GraphMeasures:
-    """The measures of one graph."""
-
     ancd: float | None
     depth: Depth
     cnda: float | None

@@ -45,7 +45,7 @@ from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
 from lmms_eval_tasks.construct.engine.running import FACTS, Pipeline, PipelineRun, RowOutcome, write_lines
-from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
+from lmms_eval_tasks.construct.engine.set_folder import FAILED, number_in, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
@@ -167,7 +167,8 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
             )
         if (out / QUESTIONS).exists() and not replace:
             hint = f"{failed:,} of {asked:,} steps of models brought no usable reply; " if failed else ""
-            refuse_smaller(out, _questions_there(out), counts["kept"], f"{hint}{out / FAILED} has what was made.")
+            before = number_in(out / FACTS, lambda facts: facts["counts"]["kept"])
+            refuse_smaller(out, before, counts["kept"], f"{hint}{out / FAILED} has what was made.")
         for uid in questions if config.clips is not None else ():
             name = by_uid[uid].take.clip
             if (config.clips / name).is_file():
@@ -188,15 +189,6 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
 def _left(run: PipelineRun[CounterVqaConfig], name: str) -> Sequence[Any]:
     """The rows that a step left; none where it is no step of the build."""
     return next((one.left for one in run.runs if one.step.name == name), ())
-
-
-def _questions_there(out: Path) -> int | None:
-    """Return the number of questions of the existing set, or None if it does not say."""
-    try:
-        kept = json.loads((out / FACTS).read_text(encoding="utf-8"))["counts"]["kept"]
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return kept if isinstance(kept, int) else None
 
 
 def _measures(row: MeasuredTake, config: CounterVqaConfig) -> dict[str, Any]:

@@ -43,16 +43,12 @@ def same_words(text: str) -> str:
 
 @dataclass(frozen=True)
 class AbsentAction:
-    """An action that never happened."""
-
     text: str
     outcome: str | None
 
 
 @dataclass(frozen=True)
 class AbsentIdeas:
-    """Ideas from which questions of level 3 are made."""
-
     goal: str = ""
     actions: tuple[AbsentAction, ...] = ()
 
@@ -172,8 +168,6 @@ RULES: Mapping[Rule, tuple[Level, Verdict, str, str]] = {
 
 
 class Phrasing:
-    """The words for the actions of one clip."""
-
     def __init__(self, actions: Sequence[TimedAction]) -> None:
         times = Counter(action.text for action in actions)
         self._names: dict[str, str] = {}
@@ -216,7 +210,6 @@ def make_questions(
     own_rules: bool = True,
     seed: int = 0,
 ) -> list[CounterfactualQuestion]:
-    """The questions about one clip, without partners."""
     texts = {action.id: action.text for action in take.actions}
     words = Phrasing(take.actions)
     interaction, _ = interaction_of(take)

@@ -70,7 +70,6 @@ class Source:
 
     @cached_property
     def encoded(self) -> EncodedTexts:
-        """The texts of all actions with their vectors."""
         return encode_texts([action.text for take in self.takes for action in take.actions], self.encoder)
 
     @cached_property
@@ -80,8 +79,6 @@ class Source:
 
 
 class CounterVqaConfig(BuildConfig):
-    """The configuration of a build."""
-
     annotations: tuple[ConfigPath, ...] = ()
     links: ConfigPath | None = None
     takes: ConfigPath | None = None
@@ -102,12 +99,10 @@ class CounterVqaConfig(BuildConfig):
 
     @property
     def verifiers(self) -> dict[str, RoleSettings]:
-        """Role to verifying model."""
         return _numbered("verifying model", self.verify_with)
 
     @property
     def solvers(self) -> dict[str, RoleSettings]:
-        """Role to the model that a question is dropped for if it solves it."""
         return _numbered("solving model", self.drop_solved_by)
 
     @property
@@ -130,7 +125,6 @@ class CounterVqaConfig(BuildConfig):
 
     @property
     def thresholds(self) -> Thresholds:
-        """The least measures of a graph that is kept."""
         return Thresholds(0.0, 0, 0.0) if self.naive else Thresholds(self.min_ancd, self.min_depth, self.min_cnda)
 
     def check(self) -> None:
@@ -188,8 +182,6 @@ def _facts(settings: RoleSettings) -> dict[str, Any]:
 
 
 class TakeRow(PipelineRow):
-    """A take, or something of it."""
-
     take: Take
 
     def shown(self) -> dict[str, Any]:
@@ -210,8 +202,6 @@ class ChosenPairs(TakeRow):
 
 
 class LinkedTake(TakeRow):
-    """A take with what is known of its links."""
-
     links: TakeLinks
 
     @property
@@ -227,8 +217,6 @@ class MeasuredTake(LinkedTake):
 
 
 class TakeQuestion(TakeRow):
-    """A question about a take."""
-
     question: CounterfactualQuestion
 
 

@@ -63,15 +63,11 @@ Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 class PairConfidence(Form):
-    """Confidence of the observer in one pair, by its number in the request."""
-
     pair: int
     confidence: Confidence
 
 
 class Confidences(Form):
-    """The observer's reply."""
-
     confidences: list[PairConfidence]
 
 
@@ -94,15 +90,12 @@ class Criticism(Form):
 
 
 class LinkDecision(Form):
-    """The synthesizer's reply."""
-
     reason: str
     causal: bool
 
 
 @step("given links")
 def take_given_links(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> LinkedTake:
-    """Take the links of a file."""
     links = (config.source.links or {}).get(row.id)
     if links is None:
         raise Removed("no links")
@@ -176,7 +169,6 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
     passes=PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"],
 )
 def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> MeasuredTake:
-    """Leave out a take whose graph fails a filter."""
     if failed := row.measures.failed(config.thresholds):
         raise Removed(failed[0])
     return row
@@ -210,8 +202,6 @@ class NaiveQuestion(Form):
 
 
 class NaiveQuestions(Form):
-    """The reply of the model that writes questions."""
-
     questions: list[NaiveQuestion]
 
 
@@ -278,29 +268,21 @@ SOLVING = "countervqa_solving"
 
 
 class ProposedAction(Form):
-    """An action that might have happened, and the id of one that might seem to depend on it, if there is one."""
-
     text: str
     outcome: str | None
 
 
 class Proposal(Form):
-    """The reply of the model that is asked for the main goal and for absent actions."""
-
     goal: str
     reached: bool
     actions: list[ProposedAction]
 
 
 class RephrasedQuestion(Form):
-    """A question in other words."""
-
     question: str
 
 
 class VerifyingAnswer(Form):
-    """A model's answer to a question."""
-
     reason: str
     answer: Literal["yes", "no"]
 

@@ -44,8 +44,6 @@ class TimedAction:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """The actions of one clip, in order of time."""
-
     uid: str
     clip: str
     task: str
@@ -62,7 +60,6 @@ def numbered(place: int) -> str:
 
 
 def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[list[Take], tuple[str, ...]]:
-    """Read annotated takes from one or several files, with warnings."""
     problems = Problems()
     known = _read_takes_file(takes_file, problems) if takes_file else {}
     takes: dict[str, Take] = {}
@@ -91,7 +88,6 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
 
 
 def read_value(file: Path) -> Any:
-    """The value of a JSON file."""
     try:
         with open_regular(file) as stream:
             return read_released_json(stream.read())

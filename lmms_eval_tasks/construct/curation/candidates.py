@@ -40,8 +40,6 @@ ONE_SKILL = "all"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One question about one clip."""
-
     item_id: str
     clip: str
     question: str
@@ -86,7 +84,6 @@ def join_questions(
 
 
 def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
-    """The candidates of a file, in its order."""
     issues = Problems()
     try:
         rows = list(read_table(source, CandidateRow, COLUMNS, issues))
@@ -224,7 +221,6 @@ def find_rule(name: str) -> Rule:
 
 
 def apply_rule(rule: Rule, question: str, first: str, second: str) -> bool:
-    """Whether two answers exclude each other."""
     one, other = sorted((first, second))
     try:
         return bool(rule(question, one, other))

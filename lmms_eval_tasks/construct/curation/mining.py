@@ -57,7 +57,6 @@ def ranked_pairs(
                     complete.add(item)
 
     def push(item: int) -> None:
-        """Put an item's next free partner on the heap, or where its list ends, so that more are looked for there."""
         partner = None
         while ahead[item] and (partner is None or not alive[partner]):
             last_score[item], last_partner[item] = ahead[item].popleft()
@@ -107,7 +106,6 @@ class MinedPair:
     cosine: float
 
     def to_json(self) -> dict[str, object]:
-        """The pair as JSON values."""
         return {
             "skill": self.first.skill,
             "question": self.first.question,
@@ -130,7 +128,6 @@ class Mining:
 
     @cached_property
     def dropped(self) -> dict[str, Counter[str]]:
-        """Skill to how many candidates are in no pair, by reason."""
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for candidate, reason in self.unpaired:
             counts[candidate.skill][reason] += 1

@@ -25,8 +25,6 @@ Records = dict[str, list[Record]]
 
 @dataclass(frozen=True)
 class FilteredGroup:
-    """Outcome of the filter for a group of items (a pair)."""
-
     task: str
     group_id: str
     removed: bool
@@ -34,7 +32,6 @@ class FilteredGroup:
     members: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """The group as JSON values, which `read_removed` reads."""
         return {
             "task": self.task,
             "group_id": self.group_id,
@@ -45,7 +42,6 @@ class FilteredGroup:
 
 
 def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[str, Records]:
-    """The records of a view in runs: model to those of each task."""
     problems = Problems()
     models: defaultdict[str, Records] = defaultdict(lambda: defaultdict(list))
     for run in runs:

@@ -30,7 +30,6 @@ Floats = NDArray[np.float64]
 
 
 def read_vectors(source: Path, ids: Path | None, clips: Sequence[str]) -> Floats:
-    """The vectors of clips, a row for each."""
     issues = Problems()
     if source.suffix == ".npy":
         if ids is None:
@@ -148,7 +147,6 @@ class VisionModel:
     """A model that gives a vector of a picture, by its name on the hub or the folder that it is in."""
 
     def __init__(self, name: str) -> None:
-        """Load it, onto a GPU where there is one."""
         import torch
         from transformers import AutoImageProcessor, AutoModel
 

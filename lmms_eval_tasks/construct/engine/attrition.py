@@ -37,8 +37,6 @@ class BuiltSet:
 
 @dataclass(frozen=True)
 class StepRun:
-    """Rows that a step left, and counts of what it removed and asked."""
-
     step: Step
     came: int
     left: Sequence[Any]

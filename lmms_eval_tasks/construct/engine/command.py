@@ -19,8 +19,6 @@ CHARACTERS_A_TOKEN = 4
 
 
 class StepForecast(NamedTuple):
-    """Expected requests, tokens and cost of one step, or of all; the cost is NaN where a model has no price."""
-
     requests: float
     tokens_in: float
     tokens_out: float
@@ -28,13 +26,11 @@ class StepForecast(NamedTuple):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The numbers as a table shows them."""
         cost = "no price" if math.isnan(self.cost) else f"{self.cost:,.2f}"
         return (*(f"{number:,.0f}" for number in self[:3]), cost)
 
 
 def estimate_step(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]) -> StepForecast:
-    """Return what a step is expected to take; its requests are shared among the models of its roles."""
     requests = rows * forecast.requests
     tokens_in = tokens_out = cost = 0.0
     for settings in asked if requests else ():
@@ -49,7 +45,6 @@ def estimate_step(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]
 
 
 def forecast_table(rows: Sequence[Any], steps: Sequence[Step], config: BuildConfig) -> BuiltTable:
-    """Return a table with a line for each step that asks, and a last one for all."""
     lines, estimates = [], [StepForecast(0.0, 0.0, 0.0, 0.0)]
     coming = float(len(rows))
     for step in steps:
@@ -64,8 +59,6 @@ def forecast_table(rows: Sequence[Any], steps: Sequence[Step], config: BuildConf
 
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:
-    """Return the `build` command of a benchmark."""
-
     def build(
         config: Annotated[Path | None, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
         out: Annotated[Path, typer.Option(help="Folder of this build; the same command goes on.", show_default=False)],

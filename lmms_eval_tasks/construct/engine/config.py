@@ -32,8 +32,6 @@ ConfigPath = Annotated[Path, BeforeValidator(_beside_config)]
 
 
 class Price(BaseModel):
-    """Price of a model for a million tokens, in any currency."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0.0, allow_inf_nan=False)
@@ -66,7 +64,6 @@ class BuildConfig(BaseModel):
         return self.models[name] if name in self.models else self.models[DEFAULT_ROLE]
 
     def check_roles(self, needed: Sequence[str], where: str) -> None:
-        """Refuse roles that are missing, and names that no step asks."""
         problems = Problems()
         missing = [name for name in needed if name not in self.models and DEFAULT_ROLE not in self.models]
         if missing:

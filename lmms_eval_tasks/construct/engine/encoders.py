@@ -119,7 +119,9 @@ class Embedding(BaseModel):
 
 
 def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:
-    judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings)
+    # Model and server decide a vector, whatever else was chosen.
+    sampling = Sampling(settings.model, server=settings.server)
+    judge = Judge(_sender(settings), sampling, Embedding, cache or ReplyCache(), settings)
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         verdicts = judge.judge_all([Case(text, TEXT) for text in texts])
@@ -137,11 +139,6 @@ def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> 
         return np.array(vectors)
 
     return SentenceEncoder(f"{settings.model} at {settings.server}", encode)
-
-
-def _sampling(settings: JudgeSettings) -> Sampling:
-    """Return the settings that decide a vector: model and server, whatever else was chosen."""
-    return Sampling(settings.model, server=settings.server)
 
 
 def _sender(settings: JudgeSettings) -> Send:

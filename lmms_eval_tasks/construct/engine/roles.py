@@ -117,7 +117,6 @@ class Models:
         return 2 * max(self._config.role(role).concurrent for role in roles)
 
     def check_budget(self) -> None:
-        """Stop where a request could not be sent for want of budget."""
         if self._left is not None and self._left < 0:
             raise InputError(
                 f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
@@ -125,7 +124,6 @@ class Models:
             )
 
     def take_server_faults(self) -> Counter[str]:
-        """The faults of servers since the last call, by kind."""
         with self._lock:
             faults, self.server_faults = self.server_faults, Counter()
         return faults

@@ -18,7 +18,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet, StepRun, attrition_table, draw_attrition
 from lmms_eval_tasks.construct.engine.config import C
 from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
+from lmms_eval_tasks.construct.engine.set_folder import FAILED, number_in, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import (
     AskedReply,
     Asking,
@@ -38,8 +38,6 @@ from lmms_eval_tasks.utils.data.manifest import SetAttrition
 
 @dataclass(frozen=True)
 class Pipeline(Generic[C]):
-    """Steps and files from which a benchmark's set is made."""
-
     benchmark: str
     config: type[C]
     read: Callable[[C], Sequence[PipelineRow]]
@@ -65,8 +63,6 @@ class RowOutcome:
 
 @dataclass(frozen=True)
 class PipelineRun(Generic[C]):
-    """Outcome of all steps of a build, before its files are written."""
-
     pipeline: Pipeline[C]
     config: C
     values: Mapping[str, Any]
@@ -100,7 +96,6 @@ class HiddenLines:
         self._file.write(as_lines(lines).encode("utf-8"))
 
     def copy_to(self, file: IO[bytes]) -> None:
-        """Write all lines; none can be added any more."""
         if self._file is not None:
             self._file.seek(0)
             shutil.copyfileobj(self._file, file)
@@ -108,7 +103,6 @@ class HiddenLines:
 
 
 def write_lines(path: Path, *audits: HiddenLines) -> None:
-    """Write lines to a file, those of several one after the other."""
     with replacing(path) as beside, beside.open("wb") as file:
         for audit in audits:
             audit.copy_to(file)
@@ -121,7 +115,6 @@ def run_steps(
     log: Log,
     progress: Progress = no_progress,
 ) -> list[StepRun]:
-    """Run steps, each on the rows that the one before it left."""
     runs: list[StepRun] = []
     for step in steps:
         left: list[PipelineRow] = []
@@ -251,7 +244,9 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
             raise InputError(_nothing_left(run.runs, out))
         if (out / RELEASE).exists() and not replace:
             hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
-            refuse_smaller(out, _rows_there(out), len(left), f"{hint}{out / FAILED / STEPS} has each row.")
+            refuse_smaller(
+                out, number_in(out / ATTRITION, _rows_of), len(left), f"{hint}{out / FAILED / STEPS} has each row."
+            )
         write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
         (folder / RELEASE).mkdir()
         warnings = list(pipeline.write(left, folder / RELEASE, run.config))
@@ -265,13 +260,9 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     return BuiltSet(out / RELEASE, summary, [table], warnings, made)
 
 
-def _rows_there(out: Path) -> int | None:
-    try:
-        attrition = json.loads((out / ATTRITION).read_text(encoding="utf-8"))
-        last = attrition["steps"][-1]["out"] if attrition["steps"] else next(iter(attrition["start"].values()))
-    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration):
-        return None
-    return last if isinstance(last, int) else None
+def _rows_of(attrition: Mapping[str, Any]) -> Any:
+    """How many rows a set has, by its file of counts."""
+    return attrition["steps"][-1]["out"] if attrition["steps"] else next(iter(attrition["start"].values()))
 
 
 def _nothing_left(runs: Sequence[StepRun], out: Path) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from filelock import FileLock
@@ -45,6 +46,15 @@ def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
         folder.replace(out / NEXT)
         _move(out, names)
         remove(out / FAILED)
+
+
+def number_in(file: Path, find: Callable[[Any], Any]) -> int | None:
+    """A number of a JSON file; None where the file does not say it."""
+    try:
+        number = find(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, StopIteration):
+        return None
+    return number if isinstance(number, int) else None
 
 
 def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -44,8 +44,6 @@ Remove = Callable[[str, Removed], None]
 
 @dataclass(frozen=True)
 class PaperCount:
-    """Number of rows that a step leaves according to a section of a paper."""
-
     kept: str = ""
     section: str = ""
 
@@ -139,8 +137,6 @@ PARTS_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class AskedReply:
-    """One thing that a row made a step ask."""
-
     role: str
     prompt: str
     model: str
@@ -158,8 +154,6 @@ class AskedReply:
 
 
 class Asking:
-    """Asks about one row, or a part of it."""
-
     def __init__(self, models: Models, about: str | None = None) -> None:
         self._models, self._about = models, about
         self.asked: list[AskedReply] = []
@@ -167,14 +161,12 @@ class Asking:
         """Whether a server gave no reply to something, so that a later build may."""
 
     def ask(self, role: str, prompt_id: str, form: type[F], images: Sequence[bytes] = (), **material: Any) -> F:
-        """Ask for a JSON object."""
         reply: F = self.ask_text(role, prompt_id, _reader(form), images, **material)
         return reply
 
     def ask_text(
         self, role: str, prompt_id: str, read: Callable[[str], T], images: Sequence[bytes] = (), **material: Any
     ) -> T:
-        """Ask for a text that a function reads."""
         case = make_case(prompt_id, images, **material)
         judge = self._models.judge(role, read)
         verdict = judge.judge(case)
@@ -224,11 +216,9 @@ class Asking:
         """Say why the last reply is not used, or not all of it."""
         self.asked[-1] = replace(self.asked[-1], problem=problem)
 
-    @contextmanager
-    def heavy(self) -> Iterator[None]:
+    def heavy(self) -> AbstractContextManager[Any]:
         """For work that takes processor time or memory, such as decoding a clip: as much at once as there are cores."""
-        with self._models.cores:
-            yield
+        return self._models.cores
 
 
 def make_case(prompt_id: str, images: Sequence[bytes] = (), **material: Any) -> Case:

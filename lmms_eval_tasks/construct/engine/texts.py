@@ -89,7 +89,6 @@ def until_good(tries: int, write: Callable[[Refused], T]) -> T:
 
 
 def unless_faulty(text: M, faults: Sequence[Fault]) -> M:
-    """Return a text that has no fault; another is `Unfit`."""
     if faults:
         details = [fault.detail for fault in faults]
         raise Unfit(faults[0].reason, " ".join(details), **text.model_dump(mode="json"), why=details)

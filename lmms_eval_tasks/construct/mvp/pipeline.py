@@ -68,7 +68,6 @@ def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildCo
 
 
 def read_sources(config: MvpBuildConfig) -> tuple[AnnotatedClip, ...]:
-    """Read the annotated clips, each of which has a vector."""
     clips = read_annotations(config.annotations, config.videos)
     read_vectors(config.embeddings, config.ids, list(dict.fromkeys(clip.clip for clip in clips)))
     return clips

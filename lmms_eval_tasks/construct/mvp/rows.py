@@ -44,16 +44,12 @@ class OpposedClip(AnnotatedClip):
 
 
 class PairedClip(PipelineRow):
-    """One clip of a pair: its path, its source and the candidate that is right about it."""
-
     clip: str
     source: str
     answer: str
 
 
 class AskedClip(PairedClip):
-    """A clip with a question and its two candidates."""
-
     category: str
     skill: str
     question: str
@@ -61,8 +57,6 @@ class AskedClip(PairedClip):
 
 
 class MinimalPair(PipelineRow):
-    """One question about two clips that look alike."""
-
     category: str
     skill: str
     question: str
@@ -104,8 +98,6 @@ NEEDED = ("id", "clip", "source", "category")
 
 
 class AnnotationLine(RowForm):
-    """A line of a file of annotations: an answered question, a label or a caption."""
-
     id: WholeText
     clip: WholeText
     source: WholeText
@@ -119,7 +111,6 @@ class AnnotationLine(RowForm):
 
 
 def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip, ...]:
-    """The annotated clips of files, in their order."""
     problems, places = Problems(), dict[str, str]()
     clips: list[AnnotatedClip] = []
     for file in files:

@@ -126,7 +126,6 @@ def choose_contrasts(row: NeighbouredClip, asking: Asking, most: int) -> Contras
 
 
 def annotation_of(row: AnnotatedClip) -> dict[str, Any]:
-    """Return the fields that every row about one annotated clip has."""
     return row.model_dump(include=set(AnnotatedClip.model_fields))
 
 
@@ -154,8 +153,6 @@ def meet_contrasts(rows: Sequence[ContrastedClip], remove: Remove) -> list[Oppos
 
 
 class PairQuestion(Form):
-    """A question about either clip; the candidate of the first description, and that of the second."""
-
     question: str
     first: str
     second: str
@@ -166,7 +163,6 @@ class PairQuestion(Form):
     requests=1.2, characters=1800, reply_tokens=80,
 )  # fmt: skip
 def write_pair_questions(row: OpposedClip, asking: Asking, tries: int) -> AskedClip:
-    """Give a clip a question and two candidates."""
     texts = sorted((row.answer, row.other))
 
     def write(refused: Refused) -> tuple[str, tuple[str, str]]:
