@@ -58,29 +58,20 @@ def test_the_two_versions_of_a_question_and_withheld_keys(expected: Any, tmp_pat
     other = {**QUESTION, "qid": "q2", "correct1": "2", "correct2": "2"}
     prepare_causalvqa(write_causalvqa(tmp_path, "debug", [QUESTION, other]))
     text = shown("causalvqa", "--split", "debug")
-    found = rules(text)
-    assert found["any, at random"] == ["0%", "33.3", "11.1", "67%"]
-    assert [found["always B"][at] for at in (1, 5, 9)] == ["75.0", "50.0", "33%"]
-    # Nothing is right, so nothing can be removed.
-    assert found["always A"][1] == "0.0" and found["always A"][-1] == "open"
-    # The other question's key is the same text in the first version, and another in the second.
-    assert [found["most frequent answer"][at] for at in (0, 1, 5)] == ["100%", "50.0", "0.0"]
+    # Nothing that always A says is right, so nothing can be removed. The other question's key is the same text in the
+    # first version, and another in the second.
+    assert rules(text)["always B"][1] == "75.0" and rules(text)["most frequent answer"][1] == "50.0"
     expected(text)
     prepare_causalvqa(write_causalvqa(tmp_path / "withheld", "test", [WITHHELD]))
-    text = shown("causalvqa", "--split", "test")
     # "it rolls" and "it stops" tie; of the other version "it halts", "it drops" and "it turns".
-    found = rules(text)
-    assert found["longest option"] == ["0%", "0.0%"] and found["always A"] == ["100%", "0.0%"]
-    expected(text)
+    expected(shown("causalvqa", "--split", "test"))
 
 
 def test_answers_without_options_are_chosen_among_those_that_occur(expected: Any) -> None:
     rows = [question(number, ("no", "yes")[number % 2], number // 2, paired=True, **WHERE) for number in range(4)]
     more = [question(4, "yes", paired=True, **WHERE), question(5, None, paired=True, **WHERE)]
     add_texts("countervqa", "test", [*rows, *more])
-    text = shown("countervqa")
-    assert [rules(text)["always yes"][at] for at in (1, 5, 9)] == ["60.0", "0.0", "100%"]
-    expected(text)
+    expected(shown("countervqa"))
 
 
 def test_what_cannot_be_read_or_is_answered_by_no_choice_is_refused(expected: Any) -> None:

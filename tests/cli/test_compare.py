@@ -1,4 +1,4 @@
-"""The command `compare`, on runs as lmms-eval writes them, and the same tables on the page of `report`."""
+"""The command `compare`, of runs as lmms-eval writes them and with a published model, and its tables on the page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import printed, refusal
-from logged_runs import TASK, strong, weak, write_run
+from commands import call, printed, refusal
+from docs import ROOT
+from expected import Expected
+from logged_runs import TASK, strong, weak, write_records, write_run
 
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.report.page import build_page
+from lmms_eval_tasks.report.published_comparison import REASONS
 from lmms_eval_tasks.report.run_comparison import comparison_panels
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
@@ -140,3 +144,38 @@ def test_a_page_of_two_runs_has_the_same_table_and_one_of_many_compares_with_the
     del runs[6]
     few, *_ = comparison_panels(TASK, runs)
     assert few.table is not None and len({row[0] for row in few.table.rows}) == 6 and "alone" not in few.note[-60:]
+
+
+PAIRED = "causalvqa_paired"
+CARD = {
+    f"task {PAIRED}": {
+        "official prompt": "no", "extractor": "a letter", "generation": '{"max_new_tokens": 16, "temperature": 0}',
+    },
+    "frames": {"frames": 16, "fps": "not set", "most pixels": 602112},
+    "known hazards": {"video_as_images": "applies", "decord_other_frames": "does not apply"},
+}  # fmt: skip
+
+
+def record(group: str, version: int, right: bool) -> Record:
+    outcome, detail = (Outcome.CORRECT, "") if right else (Outcome.WRONG, CUT_OFF)
+    return Record(f"{group}_{version}", group, {}, "A", "A", outcome, None, detail, {"official_correct": right})
+
+
+def test_a_published_figure_stands_beside_a_run_with_the_reasons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [record(f"g{pair:02}", version, version == 0 or pair < 12) for pair in range(20) for version in (0, 1)]
+    for name, kind in (("mine", SetKind.OFFICIAL), ("drawn", SetKind.SAMPLE)):
+        write_records(Path(name, "model"), {PAIRED: records}, kind=kind, card=CARD)
+    texts = []
+    for words in ("mine --published qwen2.5-vl", "drawn --published GPT", "mine --published nobody"):
+        done = call("compare", *words.split())
+        texts.append(f"$ compare {words}\n{done.out}{done.err}")
+    expected("\n".join(texts))
+
+
+def test_the_page_lists_the_same_reasons() -> None:
+    page = (ROOT / "docs" / "reproduce.md").read_text("utf-8")
+    listed = re.findall(r"^\d\. (.+(?:\n   .+)*)", page.partition("## Why does mine differ?")[2], re.MULTILINE)
+    assert [" ".join(one.split()) for one in listed] == [f"**{one.title}** {one.text}" for one in REASONS]

@@ -15,7 +15,7 @@ from commands_page import commands_page
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import NAME, app
-from lmms_eval_tasks.cli.options import show_examples, split_examples
+from lmms_eval_tasks.cli.options import split_examples
 
 COLUMNS = 100
 COMMANDS_PAGE = commands_page()
@@ -32,8 +32,8 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
-def shown_help(*words: str, of: typer.Typer = app) -> str:
-    result = CliRunner().invoke(of, [*words, "--help"], env={"COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": ""})
+def shown_help(*words: str) -> str:
+    result = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": ""})
     assert result.exit_code == 0, result.output
     assert max(map(len, result.output.splitlines())) <= COLUMNS
     return result.output
@@ -57,32 +57,3 @@ def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference() 
         assert len(set(examples)) >= 2 and all(f"{NAME} {words}" in line for line in examples), words
         assert f"# `{words}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples), words
         assert all(f" {line} " in printed for line in examples), printed
-
-
-def test_a_command_of_another_package_says_its_examples_in_the_same_way() -> None:
-    census = typer.Typer(rich_help_panel="People")
-
-    @census.command()
-    def count(folder: str) -> None:
-        """Count the lamps of a folder.
-
-        Examples:
-            {command} lamps
-            {command} "my lamps"
-
-        They are counted once.
-        """
-
-    @census.command(help="Without any.")
-    def list_lamps() -> None:
-        pass
-
-    outer = typer.Typer()
-    outer.add_typer(census, name="census")
-    show_examples(outer, "lamps")
-    printed = shown_help("census", "count", of=outer)
-    assert "Count the lamps of a folder." in printed and "They are counted once." in printed
-    assert [line.strip() for line in printed.strip().splitlines()[-3:]] == [
-        "Examples:", "lamps census count lamps", 'lamps census count "my lamps"',
-    ]  # fmt: skip
-    assert "Without any." in shown_help("census", "list-lamps", of=outer)

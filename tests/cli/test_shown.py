@@ -12,7 +12,7 @@ from commands import call, printed
 from PIL import Image
 from refusals import refusal
 
-from lmms_eval_tasks.preview.shown import SheetClip, ShownTask, show_task, write_contact_sheet
+from lmms_eval_tasks.preview.shown import ShownClip, ShownItem, ShownTask, show_task, write_sheet
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prepared")]
@@ -111,9 +111,10 @@ def test_the_command_prints_tables_and_writes_the_sheet(prepared: Path, hundred_
 
 def test_a_contact_sheet_shows_every_frame(tmp_path: Path) -> None:
     frames = np.zeros((10, 20, 30, 3), np.uint8) + np.arange(10, dtype=np.uint8)[:, None, None, None] * 10 + 5
-    clips = [SheetClip("a clip \N{SNOWMAN}", frames, [str(number) for number in range(10)])]
+    clip = ShownClip("a clip \N{SNOWMAN}", 10, 5.0, "", range(10), (30, 20), 0, "", None, frames)
+    shown = ShownTask(TASK, [ShownItem("item", [clip], 0, "", None, None)], 1, None, [])
     for name in ("one.png", "two.png"):
-        write_contact_sheet(tmp_path / name, clips)
+        assert write_sheet(tmp_path / name, shown)
     content = (tmp_path / "one.png").read_bytes()
     assert content == (tmp_path / "two.png").read_bytes()
     with Image.open(BytesIO(content)) as picture:

@@ -11,7 +11,7 @@ import pytest
 from commands import printed
 from expected import Expected
 from made_runs import make_run, show
-from published import TABLE_6, TABLE_12, causalvqa_patterns, records
+from published import causalvqa_patterns, records
 from refusals import refusal
 
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
@@ -76,21 +76,11 @@ def test_tables_of_causalvqa(expected: Expected) -> None:
             for version, right in enumerate(members)
         ]
 
-    def in_paper(source: str) -> dict[str, float]:
-        rows = [row for row in records("causalvqa", source) if row["model"] == MODEL]
-        names = [
-            row["category"] if row["difficulty"] == "all" else f"{row['category']}, {row['difficulty']}" for row in rows
-        ]
-        return dict(zip(names, [row["value"] for row in rows], strict=True))
-
     tables = layout_tables([rebuilt(causalvqa_paired=answers())])
-    for number, source, score in (("6", TABLE_6, "pair accuracy"), ("12", TABLE_12, "single accuracy")):
-        table, paper = titled(tables, f"CausalVQA, Table {number}:"), in_paper(source)
-        assert column(table, f"{MODEL}\n{score}") == paper and len(paper) == 22
-        own = column(table, f"rebuilt\n{score}")
-        assert {row: own[row] for row in paper} == pytest.approx(paper, abs=NEAR)
-    own = column(titled(tables, "CausalVQA, Table 6"), "rebuilt\npair accuracy")
-    assert own["mean over strata"] == pytest.approx(43.06, abs=NEAR)
+    for number, score in (("6", "pair accuracy"), ("12", "single accuracy")):
+        table = titled(tables, f"CausalVQA, Table {number}:")
+        own, paper = (column(table, f"{name}\n{score}") for name in ("rebuilt", MODEL))
+        assert len(paper) == 22 and {row: own[row] for row in paper} == pytest.approx(paper, abs=NEAR)
     # Table 13 mixes pairs and single versions, and says so.
     expected(show([*tables, *layout_tables([rebuilt(causalvqa_paired_blind=answers("blind"))])], WIDE))
 
@@ -143,9 +133,6 @@ def test_tables_of_other_papers(expected: Expected) -> None:
     two, four = (values(titled(tables, title)) for title in ("CounterVQA, Table 2:", "CaST-Bench, Table 4:"))
     assert two["rebuilt"][:4] == pytest.approx(two["Gemini-2.5-Pro"][:4], abs=NEAR)
     assert four["rebuilt"] == [75.0, 25.0, 25.0, 25.0, 25.0, 75.0, 0.0]
-    assert four["Gemini-2.5-Pro"] == [50.34, 23.29, 21.53, 8.14, 2.46, 7.6, 42.26]
-    five = values(titled(tables, "YoCausal, Table 5"))
-    assert five["AnimateDiff-SD1.5"] == [43.4, 48.61, -5.21, -60.09] and five["rebuilt"] == [100.0, 100.0, 0.0, 0.0]
     expected(show(tables, WIDE))
 
 

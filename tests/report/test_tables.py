@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,7 @@ from logged_runs import weak, write_records, write_run
 from made_runs import C, P, S, W, make_groups, make_run, show
 from refusals import refusal
 
-from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
-from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import (
@@ -30,7 +27,6 @@ from lmms_eval_tasks.report.score_tables import (
 from lmms_eval_tasks.report.sections import Section, build_section
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
-from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
 from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -135,20 +131,17 @@ def test_each_kind_of_task_has_its_columns(expected: Expected, tmp_path: Path) -
 
 
 def test_questions_with_evidence_and_graded_answers(expected: Expected) -> None:
-    evidence = {"evidence_start_time": "00:00", "evidence_end_time": "00:02", "evidence_instance_id": "p"}
-    boxes = {str(second): [0, 0, 100, 100] for second in range(3)}
-    truth = read_truth([{**evidence, "bboxes_in_range": boxes}])
-    timed = {f"00:0{key}": box for key, box in boxes.items()}
-    said = {**evidence, "evidence_rationale": "r", "bboxes_in_time_range": timed}
     grounded, judged = [], []
-    for index in range(8):
-        names = (f"q{index}", f"clip{index // 2}", "causal_explanation", "why")
-        instances = [{"instance_name": "p", "evidences": [said]}] if index % 2 else []
-        response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
-        grounded.append(grade_evidence(evidence_question(*names, "A", truth, asked=index != 7), response))
+    for index, outcome in enumerate((P, C, C, C, C, C, C, S)):
+        names, stratum = (f"q{index}", f"clip{index // 2}"), {"category": "causal_explanation"}
+        of_all = dict.fromkeys(GROUNDING, float(index % 2))
+        grounding = None if outcome is S else {**GROUNDING, **of_all, "supported": bool(index % 2)}
+        fields = {"grounding": grounding, "format": FORM, "matching": "script"}
+        reason = UnscoredReason.NO_CLIP if outcome is S else None
+        answered = "A" if outcome is C else None
+        grounded.append(Record(*names, stratum, "A", answered, outcome, reason, fields=fields))
         scores = dict.fromkeys(DIMENSIONS, 10.0 - index) if index < 6 else None
-        outcome, stratum = (W if scores else S), {"category": "causal_explanation"}
-        judged.append(Record(*names[:2], stratum, "key", "said", outcome, fields={"scores": scores}))
+        judged.append(Record(*names, stratum, "key", "said", W if scores else S, fields={"scores": scores}))
     run = make_run({"cast_bench": grounded, "cast_bench_open": judged}, kind=SetKind.SAMPLE)
     tables = score_tables([run])
     # Six of seven right; three of seven with evidence; one of the seven asked unparsed, one of eight unscored.
