@@ -75,7 +75,6 @@ class BoardRun:
 
 
 def name_scored(runs: Sequence[ScoredRun], names: Sequence[str] = ()) -> list[BoardRun]:
-    """Number and name runs, as `name_runs` does."""
     named = name_runs([Run(one.path, one.scores.model, {}, {}, {}) for one in runs], names)
     return [
         BoardRun(str(number), run.title, one.scores, one.card)
@@ -99,7 +98,6 @@ class Row:
         return find_score(self.part, self.part.leading)
 
     def costs(self, table: BoardTable) -> list[Cell]:
-        """Its cells in the table's columns of costs."""
         cost = Cost.of(self.run.card, self.part.tasks)
         cells = cost.cells(table.price) if cost else {}
         return [cells.get(name, "") for name in table.costs]
@@ -423,7 +421,6 @@ def _filters(tables: Sequence[BoardTable]) -> Iterator[tuple[str, str, list[str]
 
 
 def _frames_number(value: str) -> float | None:
-    """The number that a text begins with."""
     try:
         return float(value.split(" ")[0].rstrip(","))
     except ValueError:

@@ -36,7 +36,6 @@ class _Commands(TyperGroup):
     """Commands whose failures are the user's to mend: the message on stderr, exit status 1, no traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the chosen command."""
         try:
             return super().invoke(ctx)
         except (InputError, OSError) as raised:

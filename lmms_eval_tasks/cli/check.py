@@ -130,7 +130,6 @@ def check(
 
 
 def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> list[str]:
-    """Print what was checked of a benchmark's own work, and return what is wrong with it."""
     from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.testing.thorough import check_thoroughly
 
@@ -173,7 +172,6 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
 
 
 def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> list[str]:
-    """Print how a model reads clips, and return what would stop it."""
     from lmms_eval_tasks.host.checks import describe_absent
     from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.preview.inputs import check_reader
@@ -195,7 +193,6 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
 
 
 def _first_task(benchmarks: Sequence[str]) -> str | None:
-    """The first task of a split that is prepared; None where there is none."""
     for name in benchmarks:
         splits = read_manifest(read_card(name)).splits if benchmark_dir(name).is_dir() else {}
         if found := next((task for task, own in registry().tasks_of(name).items() if own.split in splits), None):
@@ -206,7 +203,6 @@ def _first_task(benchmarks: Sequence[str]) -> str | None:
 def _show_model(
     console: Console, model: str, arguments: str, task: str, batch_size: int, item: str | None, png: Path | None
 ) -> list[str]:
-    """Print what a model would be shown of a task, and return what would stop it."""
     from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.preview.inputs import SHOWABLE, is_showable
 
@@ -231,7 +227,6 @@ def _show_model(
 
 
 def _check_installation(console: Console) -> list[str]:
-    """Print versions, and return what of the installation would stop a run."""
     from lmms_eval_tasks.host.model.identity import PACKAGES, STANDS_IN, installed_version, missing_requirements
 
     table = text_table("Installed", "package", "version")

@@ -71,7 +71,6 @@ def _show_published(output: Output, runs: Sequence[Run], model: str, task: str) 
 
 
 def _show(output: Output, name: str, runs: Sequence[Run], parts: Sequence[Mapping[str, Part]]) -> None:
-    """Show how the runs that hold a task or group differ."""
     found = compare_runs(name, dict(enumerate(runs, start=1)))
     for place, table in enumerate(found.tables()):
         output.table(table, gap=not place)

@@ -90,7 +90,6 @@ def every_eval_ever(
 
 
 def _read(sources: Sequence[Path]) -> list[ScoredRun]:
-    """The runs of folders; a note names what else lies in one."""
     runs = [read_scored(source) for source in sources]
     console = make_console()
     for run in runs:

@@ -42,7 +42,6 @@ def split_examples(text: str) -> tuple[str, list[str]]:
 
 
 def join_examples(text: str, examples: Sequence[str]) -> str:
-    """A docstring of a text and examples: what `split_examples` parts."""
     return "\n".join([text, *(["", HEADING, *(f"  {line}" for line in examples)] if examples else ())])
 
 
@@ -99,7 +98,6 @@ def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:
 
 
 def print_notes(output: Output, run: Run) -> None:
-    """Say what to know of a run before its scores."""
     for note in run.notes:
         output.note(f"note: {note}.", style="yellow", whole=True)
     if run.incomplete:

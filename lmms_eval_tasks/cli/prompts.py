@@ -66,7 +66,6 @@ def list_prompts() -> None:
 
 
 def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
-    """A row per prompt that a benchmark's tasks or its labelling can ask with."""
     users: dict[str, list[str]] = {}
     for task, config in task_configs(find_benchmark(benchmark).folder).items():
         if name := config.get("lmms_eval_specific_kwargs", {}).get("default", {}).get("prompt"):

@@ -28,14 +28,10 @@ if TYPE_CHECKING:
 
 
 class Tables(str, Enum):
-    """In whose layout tables are."""
-
     paper = "paper"
 
 
 class Pairing(str, Enum):
-    """Choice of the partners that items get."""
-
     random = "random"
 
 
@@ -168,7 +164,6 @@ def _read_people(responses: Path, items: str) -> People:
 def _show_tables(
     output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None, layout: Tables | None
 ) -> None:
-    """Show the tables of runs; those with random partners where there is a seed for them."""
     from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.layouts import layout_tables
     from lmms_eval_tasks.report.random_pairs import pairing_tables

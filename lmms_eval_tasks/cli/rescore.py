@@ -83,7 +83,6 @@ def _show(rescored: Rescored, with_scores: bool) -> None:
 
 
 def _show_scores(rescored: Rescored) -> None:
-    """The scores of a run that had none."""
     console = make_console()
     table = text_table("scores", "task", "score", "value")
     for name, scores in rescored.values.items():

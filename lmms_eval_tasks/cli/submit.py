@@ -136,7 +136,6 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
 
 
 def _row(slot: Slot) -> tuple[Cell, ...]:
-    """A line of the table."""
     if slot.made and slot.checked:
         built = slot.made.built
         rows = f"{built.rows:,} of {slot.made.items:,}"

@@ -27,7 +27,6 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def card_of(part: PartScores) -> Card | None:
-    """The card of the benchmark that scores are of; None where this installation has no such benchmark."""
     benchmark = registry().benchmarks.get(part.benchmark)
     return benchmark.card if benchmark else None
 
@@ -51,12 +50,10 @@ def why_not_whole(part: PartScores) -> str:
 
 
 def is_sample(part: PartScores) -> bool:
-    """Whether scores are of sample data, which says nothing of a model elsewhere."""
     return any(one.is_sample for one in part.data)
 
 
 def refuse_samples(runs: Sequence[ScoredRun]) -> None:
-    """Refuse runs that hold nothing but scores of sample data."""
     parts = [part for run in runs for part in run.scores.parts]
     if parts and all(map(is_sample, parts)):
         raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {SAMPLE}" for run in runs)]))
@@ -127,7 +124,6 @@ def sampling_of(run: ScoredRun, part: PartScores) -> dict[str, float]:
 
 
 def _alike(run: ScoredRun, part: PartScores) -> dict[str, Value]:
-    """Return the facts of the card that are equal for all tasks of a group, or those of one task."""
     first, *others = [run.card.get(f"{TASK}{task}", {}) for task in part.tasks]
     return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 

@@ -118,7 +118,6 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
 
 
 def _signature(run: ScoredRun, part: PartScores) -> str:
-    """Return the data and methods from which a number was computed."""
     prompt = task_facts(run, part).get("prompt")
     return ", ".join(
         [

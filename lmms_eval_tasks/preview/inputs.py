@@ -116,8 +116,6 @@ class _Stop(BaseException):
 
 @dataclass(frozen=True, eq=False)
 class ProcessedItem:
-    """One item as its model takes it."""
-
     item_id: str
     videos: Sequence[Mapping[str, Any]]
     metadata: Sequence[Mapping[str, Any]]
@@ -126,8 +124,6 @@ class ProcessedItem:
 
 @dataclass(frozen=True, eq=False)
 class ProcessedBatch:
-    """Some items that a model processes together."""
-
     items: Sequence[ProcessedItem]
     videos: Sequence[Sequence[Mapping[str, Any]]]
     failure: str | None = None
@@ -135,22 +131,18 @@ class ProcessedBatch:
 
 @dataclass(frozen=True, eq=False)
 class AskedTask:
-    """A task with the items that are to be shown."""
-
     task: Any
     name: str
     rows: Sequence[int]
 
 
 def is_showable(model: str) -> bool:
-    """Whether what a model of lmms-eval is shown can be had from its processor."""
     from lmms_eval.models import MODEL_REGISTRY_V2
 
     return MODEL_REGISTRY_V2.resolve(model).model_id in SHOWABLE
 
 
 def default_checkpoint(model: str, arguments: str) -> str | None:
-    """Return the checkpoint that a model's arguments name, or its own; None where there is none."""
     from lmms_eval.models import get_model
 
     own = inspect.signature(get_model(model)).parameters["pretrained"].default
@@ -184,8 +176,6 @@ def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask
 
 @dataclass
 class WeightlessModel:
-    """A model of lmms-eval without weights."""
-
     model: Any
     _conversations: list[Any] = field(default_factory=list)
     _calls: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
@@ -201,7 +191,6 @@ class WeightlessModel:
         return inputs.processor if inputs else self.model.processor
 
     def process(self, asked: AskedTask, places: Sequence[int]) -> ProcessedBatch:
-        """Have the model process some items together, as one batch of a run."""
         docs, rows = asked.task.eval_docs, [asked.rows[place] for place in places]
         self._conversations, self._calls = [], []
         failure = None
@@ -294,7 +283,6 @@ def _videos_of(messages: Sequence[Mapping[str, Any]], kind: str = "video") -> li
 
 
 def _own_inputs(inputs: Mapping[str, Any], row: int, places: Mapping[str, slice]) -> dict[str, Any]:
-    """Return the processor's outputs for one item of a batch."""
     kept = inputs["attention_mask"][row].bool()
     own: dict[str, Any] = {name: inputs[name][row : row + 1, kept] for name in TEXT if name in inputs}
     for kind, place in places.items():

@@ -41,54 +41,6 @@ GAP, LINE = 6, 14
 """Between frames, and of a line of text, in pixels."""
 
 
-@dataclass(frozen=True, eq=False)
-class SheetClip:
-    """Clip as it is shown on a contact sheet."""
-
-    title: str
-    frames: np.ndarray[Any, Any]
-    labels: Sequence[str]
-
-
-def write_contact_sheet(path: Path, clips: Sequence[SheetClip]) -> None:
-    """Write a contact sheet as PNG; the same clips give the same bytes."""
-    from PIL import Image, ImageDraw
-
-    sheets = [_lay_out(clip) for clip in clips]
-    whole = Image.new("RGB", (max(sheet.width for sheet in sheets), sum(sheet.height for sheet in sheets)), "white")
-    top = 0
-    for clip, sheet in zip(clips, sheets, strict=True):
-        whole.paste(sheet, (0, top))
-        ImageDraw.Draw(whole).text((GAP, top + GAP), _plain(clip.title), "black")
-        top += sheet.height
-    file = BytesIO()
-    whole.save(file, "PNG")
-    write_file(path, file.getvalue())
-
-
-def _lay_out(clip: SheetClip) -> Any:
-    """Return the frames of one clip with their labels, and room for its title."""
-    from PIL import Image, ImageDraw
-
-    count, height, width, _ = clip.frames.shape
-    scale = min(1.0, WIDEST / width)
-    size = max(1, round(width * scale)), max(1, round(height * scale))
-    across, rows = min(ACROSS, count), -(-count // ACROSS)
-    cell = size[0] + GAP, size[1] + LINE + GAP
-    sheet = Image.new("RGB", (GAP + max(across * cell[0], WIDEST), LINE + 2 * GAP + rows * cell[1]), "white")
-    draw = ImageDraw.Draw(sheet)
-    for number, (frame, label) in enumerate(zip(clip.frames, clip.labels, strict=True)):
-        left, top = GAP + number % ACROSS * cell[0], LINE + 2 * GAP + number // ACROSS * cell[1]
-        sheet.paste(Image.fromarray(frame).resize(size), (left, top))
-        draw.text((left, top + size[1]), _plain(label), "black")
-    return sheet
-
-
-def _plain(text: str) -> str:
-    """Return a text in characters that every font has."""
-    return text.encode("ascii", "replace").decode("ascii")
-
-
 SAMPLING = ("nframes", "fps", "max_frames")
 """How a message says which frames of a clip are to be taken, as qwen-vl-utils reads it."""
 CLOSE = 0.01
@@ -97,8 +49,6 @@ CLOSE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ShownClip:
-    """Frames of one clip as shown to a model."""
-
     name: str
     count: int
     rate: float
@@ -118,8 +68,6 @@ class ShownClip:
 
 @dataclass(frozen=True, eq=False)
 class ShownItem:
-    """Item as shown to a model."""
-
     item_id: str
     clips: Sequence[ShownClip]
     tokens: int
@@ -130,8 +78,6 @@ class ShownItem:
 
 @dataclass(frozen=True, eq=False)
 class ShownTask:
-    """Task as shown to a model."""
-
     task: str
     items: Sequence[ShownItem]
     together: int
@@ -175,7 +121,6 @@ def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: 
 
 @contextmanager
 def _quiet_transformers() -> Iterator[None]:
-    """Mute the warnings and progress bars of transformers."""
     from transformers.utils import logging
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -329,19 +274,42 @@ def print_shown(console: Console, model: str, shown: ShownTask) -> None:
 
 
 def write_sheet(path: Path, shown: ShownTask) -> bool:
-    """Write the contact sheet of what is shown of a task; False, and no file, where that is no clip."""
-    clips = [
-        SheetClip(
-            f"{item.item_id}: {clip.name}, {len(clip.indices)} of {clip.count} frames",
-            clip.pictures,
-            [f"{index}: {time:.2f} s" for index, time in zip(clip.indices, clip.times, strict=True)],
-        )
-        for item in shown.items
-        for clip in item.clips
-    ]
-    if clips:
-        write_contact_sheet(path, clips)
-    return bool(clips)
+    """Write the frames of every clip as one PNG; the same clips give the same bytes, and none gives no file."""
+    from PIL import Image
+
+    sheets = [_lay_out(item, clip) for item in shown.items for clip in item.clips]
+    if not sheets:
+        return False
+    whole = Image.new("RGB", (max(sheet.width for sheet in sheets), sum(sheet.height for sheet in sheets)), "white")
+    top = 0
+    for sheet in sheets:
+        whole.paste(sheet, (0, top))
+        top += sheet.height
+    file = BytesIO()
+    whole.save(file, "PNG")
+    write_file(path, file.getvalue())
+    return True
+
+
+def _lay_out(item: ShownItem, clip: ShownClip) -> Any:
+    """Return a picture of a clip's frames, each with its place and time, below the clip's name."""
+    from PIL import Image, ImageDraw
+
+    width, height = clip.size
+    scale = min(1.0, WIDEST / width)
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    count = len(clip.pictures)
+    across, rows = min(ACROSS, count), -(-count // ACROSS)
+    cell = size[0] + GAP, size[1] + LINE + GAP
+    sheet = Image.new("RGB", (GAP + max(across * cell[0], WIDEST), LINE + 2 * GAP + rows * cell[1]), "white")
+    draw = ImageDraw.Draw(sheet)
+    title = f"{item.item_id}: {clip.name}, {len(clip.indices)} of {clip.count} frames"
+    draw.text((GAP, GAP), title.encode("ascii", "replace").decode(), "black")  # every font has these characters
+    for number, (picture, index, time) in enumerate(zip(clip.pictures, clip.indices, clip.times, strict=True)):
+        left, top = GAP + number % ACROSS * cell[0], LINE + 2 * GAP + number // ACROSS * cell[1]
+        sheet.paste(Image.fromarray(picture).resize(size), (left, top))
+        draw.text((left, top + size[1]), f"{index}: {time:.2f} s", "black")
+    return sheet
 
 
 def _print_item(console: Console, item: ShownItem) -> None:

@@ -148,7 +148,6 @@ class Several:
         return chance + self.found.inflation if self.found and chance is not None else None
 
     def cells(self) -> tuple[Cell, ...]:
-        """Its row of a table: how many runs, the best with its interval, the mean, and what the choice is worth."""
         assert self.found is not None
         unit = self.metric.unit
         return (
@@ -160,7 +159,6 @@ class Several:
         )
 
     def sentences(self) -> Iterator[str]:
-        """Yield sentences on the best run, the best score at chance, and the runs that are not comparable with them."""
         if self.found:
             yield f"{self.model}: the best of {self.found.runs} is {self.alike[self.found.place]}."
             if self.at_chance is not None:
@@ -230,7 +228,6 @@ def find_several(runs: Sequence[Run], only: str = "") -> Iterator[Several]:
 
 
 def _set_beside(title: str, model: str, entries: Sequence[_Entry]) -> Iterator[Several]:
-    """Entries of a model by what they were asked; nothing where no two are of one view."""
     asked: defaultdict[tuple[object, ...], list[_Entry]] = defaultdict(list)
     for entry in entries:
         asked[entry.asked].append(entry)

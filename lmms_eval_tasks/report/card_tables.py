@@ -26,7 +26,6 @@ MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
 
 
 def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> None:
-    """Say what each run was made with: in a few lines, or whole as tables."""
     texts = [summary(run.card, run.groups) if run.card else [] for run in runs]
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
     shared = [line for line in texts[0][2:] if len(runs) > 1 and all(line in lines for lines in texts)]
@@ -108,7 +107,6 @@ def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTab
 
 
 def cost_panels(name: str, runs: Sequence[Run], price: Price) -> list[Panel]:
-    """The same for a section of a page; none where no card says it."""
     panels = [Panel("What the answers cost", note=READING, table=table) for table in cost_tables(runs, name, price)]
     for panel in panels:
         if panel.table:

@@ -16,8 +16,6 @@ from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
 
 
 class _Shown(NamedTuple):
-    """A model in a table: its name, what its score is called, and its cell in each place."""
-
     name: str
     score: str
     cells: Sequence[Cell]

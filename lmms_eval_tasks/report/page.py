@@ -96,7 +96,6 @@ def build_page(
     people: People | None = None,
     price: Price | None = None,
 ) -> str:
-    """The page's text; arguments and errors as for `write_page`."""
     from lmms_eval_tasks.utils.reporting.drawing import page_figures
 
     runs, sections = build_sections(runs, only)

@@ -227,7 +227,6 @@ def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
 
 
 def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:
-    """A run's answer; 0 where it has none."""
     if record is None:
         return 0
     view = prepared.answer_view(record, response or "")

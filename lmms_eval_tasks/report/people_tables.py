@@ -67,16 +67,12 @@ INTERVALS = "Intervals are 95%, over groups."
 
 @dataclass(frozen=True)
 class People:
-    """Answers of people: their responses, and the questions with the ids of the runs' items."""
-
     responses: Sequence[Response]
     asked: Asked
 
 
 @dataclass(frozen=True)
 class SharedTask:
-    """Items of a task or group that people and runs share."""
-
     name: str
     shared: SharedItems
     labels: Sequence[str]

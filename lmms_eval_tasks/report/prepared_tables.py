@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def print_card(console: Console, card: Card) -> None:
-    """Show what to know of a benchmark before reading its scores: sources, licence, chance and people's scores."""
     from rich.table import Table
 
     facts = {

@@ -86,7 +86,6 @@ REASONS = (
 
 
 def reasons_of(run: Run, task: str) -> Iterator[str]:
-    """Yield the reasons in lines, each with what the run's card says of it."""
     yield f"Why does {run.title} differ? In the order in which it usually is the reason:"
     for number, reason in enumerate(REASONS, start=1):
         text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", reason.text).replace("`", "")

@@ -48,7 +48,6 @@ class RandomPairing:
 def pair_at_random(
     parts: Sequence[Sequence[AskedRecord]], seed: int = 0, draws: int = DRAWS
 ) -> tuple[RandomPairing | None, Mapping[str, int]]:
-    """Pair the items of a run at random, within questions."""
     left_out: Counter[str] = Counter()
     questions = [_questions(part, left_out) for part in parts]
     if not questions or not all(questions):

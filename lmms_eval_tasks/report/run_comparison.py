@@ -58,8 +58,6 @@ READING = (
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The runs of a task or group, compared two by two."""
-
     name: str
     runs: Mapping[int, Run]
     compared: Mapping[Pair, Comparison]

@@ -29,7 +29,6 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
 
 
 def sample_panels(name: str, runs: Sequence[Run]) -> list[Panel]:
-    """The panel of a page's section that shows the same; none of runs that answer each item once."""
     panels = []
     for table in _tables(runs, name):
         table.title = ""

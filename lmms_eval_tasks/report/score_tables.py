@@ -27,7 +27,6 @@ from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, Unsco
 
 
 def columns_of(task: str) -> tuple[Column, ...]:
-    """The columns of a task or group; those of pairs for a task of no benchmark."""
     known = registry().find_task(task)
     if known and known.kind.columns:
         return known.kind.columns
@@ -313,7 +312,6 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
 
 
 def _is_unread(records: Sequence[Record]) -> bool:
-    """Whether a model was asked, and no response of it could be read."""
     return {one.outcome for record in records for one in record.each} - {Outcome.UNSCORED} == {Outcome.UNPARSED}
 
 
