@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
 from statistics import fmean
@@ -46,6 +46,8 @@ AT_A_DISTANCE = 12
 FOREIGN = ("trumpet", "giraffe", "parachute", "volcano", "submarine", "accordion", "cactus", "iceberg")
 
 Policy = Callable[[RewardSample, random.Random], str]
+Rule = Callable[..., Sequence[LinkClaim]]
+"""The links that are claimed, by the actions and the two that the question names."""
 
 
 @dataclass(frozen=True)
@@ -156,86 +158,55 @@ def pair_of(sample: RewardSample) -> tuple[str, str]:
     return intervened, sample.actions[sample.queried] if sample.queried is not None else sample.actions[-1]
 
 
-def listing(
-    link: Callable[[Sequence[str], str, str], Sequence[LinkClaim]], *, happened: bool = True, verdict: str | None = None
-) -> Policy:
+def linked(pairs: Iterable[tuple[str, str]], holds: bool = True) -> list[LinkClaim]:
+    return [LinkClaim(cause, effect, holds) for cause, effect in pairs]
+
+
+def listing(rule: Rule, *, happened: bool = True, verdict: str | None = None) -> Policy:
     """A policy that knows nothing: the actions, links by a rule, and a verdict that is guessed or always the same."""
 
     def answer(sample: RewardSample, chance: random.Random) -> str:
         return formed(
             sample,
             happened=tuple(dict.fromkeys(sample.actions)) if happened else (),
-            links=link(sample.actions, *pair_of(sample)),
+            links=rule(sample.actions, *pair_of(sample)),
             verdict=verdict or guess(chance),
         )
 
     return answer
 
 
-def _chain(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(one, other) for one, other in pairwise(actions)]
+def chain(actions: Sequence[str], *pair: str) -> list[LinkClaim]:
+    return linked(pairwise(actions))
 
 
-def _between(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+def between(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
     places = sorted(actions.index(one) for one in (start, end) if one in actions)
-    return [LinkClaim(one, other) for one, other in pairwise(actions[places[0] : places[-1] + 1])]
+    return linked(pairwise(actions[places[0] : places[-1] + 1]))
 
 
-def _forward(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(one, other) for at, one in enumerate(actions) for other in actions[at + 1 :]]
+def none(actions: Sequence[str], *pair: str) -> list[LinkClaim]:
+    return linked(permutations(actions, 2), holds=False)
 
 
-def _all(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(one, other) for one, other in permutations(actions, 2)]
+def before(number: int) -> Rule:
+    """The last actions before the outcome cause it."""
+
+    def links(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+        place = actions.index(end)
+        return linked((one, end) for one in actions[max(0, place - number) : place])
+
+    return links
 
 
-def _none(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(one, other, holds=False) for one, other in permutations(actions, 2)]
+def not_but_before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(start, end, holds=False), *before(1)(actions, start, end)]
 
 
-def _both(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [*_chain(actions, start, end), *(replace(link, holds=False) for link in _chain(actions, start, end))]
-
-
-def _pair(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(start, end)]
-
-
-def _no_pair(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(start, end, holds=False)]
-
-
-def _before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    place = actions.index(end)
-    return [LinkClaim(actions[place - 1], end)] if place else []
-
-
-def _two_before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    place = actions.index(end)
-    return [LinkClaim(one, end) for one in actions[max(0, place - 2) : place]]
-
-
-def _all_before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(one, end) for one in actions[: actions.index(end)]]
-
-
-def _hedged(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
-    return [LinkClaim(one, f"perhaps {other}") for one, other in _cut(_chain(actions, start, end))]
-
-
-def _cut(links: Sequence[LinkClaim]) -> list[tuple[str, str]]:
-    return [(link.cause, link.effect) for link in links]
-
-
-def _by_words(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+def by_words(actions: Sequence[str], *pair: str) -> list[LinkClaim]:
     """Links between actions that share a word of five letters or more."""
-    words = [{word for word in action.lower().split() if len(word) > 4} for action in actions]
-    return [
-        LinkClaim(actions[one], actions[other])
-        for one in range(len(actions))
-        for other in range(one + 1, len(actions))
-        if words[one] & words[other]
-    ]
+    words = {action: {word for word in action.lower().split() if len(word) > 4} for action in actions}
+    return linked((one, other) for one, other in combinations(actions, 2) if words[one] & words[other])
 
 
 def echo(sample: RewardSample, chance: random.Random) -> str:
@@ -258,12 +229,12 @@ def arrows_in_prose(sample: RewardSample, chance: random.Random) -> str:
 
 
 def both_verdicts(sample: RewardSample, chance: random.Random) -> str:
-    links = _chain(sample.actions, *pair_of(sample))
+    links = chain(sample.actions)
     return formed(sample, happened=sample.actions, links=links, conclusion="yes\nconclusion: no", answer="Yes and no.")
 
 
 def hedged_verdict(sample: RewardSample, chance: random.Random) -> str:
-    links = _between(sample.actions, *pair_of(sample))
+    links = between(sample.actions, *pair_of(sample))
     return formed(sample, happened=sample.actions, links=links, conclusion="maybe", answer="It may or may not.")
 
 
@@ -282,7 +253,7 @@ def injection(text: str) -> Policy:
     def answer(sample: RewardSample, chance: random.Random) -> str:
         verdict = guess(chance)
         return formed(
-            sample, happened=(text,), links=_pair(sample.actions, *pair_of(sample)), verdict=verdict, prose=text,
+            sample, happened=(text,), links=linked([pair_of(sample)]), verdict=verdict, prose=text,
             answer=f"{verdict.capitalize()}. {text}",
         )  # fmt: skip
 
@@ -293,11 +264,7 @@ def by_time(sample: RewardSample, chance: random.Random) -> str:
     """What comes after an action depends on it, through all between; what comes before depends on the one before."""
     start, end = pair_of(sample)
     is_before = sample.intervened is not None and sample.actions.index(start) < sample.actions.index(end)
-    links = (
-        _between(sample.actions, start, end)
-        if is_before
-        else [*_no_pair((), start, end), *_before(sample.actions, start, end)]
-    )
+    links = (between if is_before else not_but_before)(sample.actions, start, end)
     return formed(sample, happened=sample.actions, links=links, verdict="no" if is_before else "yes")
 
 
@@ -315,7 +282,7 @@ def yes_by_time(before: int | None) -> Policy:
         start, end = pair_of(sample)
         place = sample.actions.index(end)
         causes = [one for one in sample.actions[max(0, place - before) if before else 0 : place] if one != start]
-        links = [*(LinkClaim(one, end) for one in causes), *_no_pair((), start, end)]
+        links = [*linked((one, end) for one in causes), LinkClaim(start, end, holds=False)]
         return formed(sample, happened=sample.actions, links=links, verdict="yes")
 
     return answer
@@ -326,7 +293,7 @@ def by_distance(least: int, most: int, before: int) -> Policy:
 
     def answer(sample: RewardSample, chance: random.Random) -> str:
         if least <= (distance(sample) or 0) <= most:
-            links = _between(sample.actions, *pair_of(sample))
+            links = between(sample.actions, *pair_of(sample))
             return formed(sample, happened=sample.actions, links=links, verdict="no")
         return yes_by_time(before)(sample, chance)
 
@@ -355,8 +322,8 @@ def words_of(action: str) -> set[str]:
 
 def padded(sample: RewardSample, chance: random.Random) -> str:
     """The same claims over and over, in other words and cases."""
-    chain = _chain(sample.actions, *pair_of(sample))
-    links = [LinkClaim(link.cause + end, link.effect + end) for end in ("", ".", "!", " ") for link in chain]
+    ends = ("", ".", "!", " ")
+    links = [LinkClaim(one + end, other + end) for end in ends for one, other in pairwise(sample.actions)]
     return formed(sample, happened=[*sample.actions, *map(str.upper, sample.actions)], links=links * 5, verdict="no")
 
 
@@ -365,25 +332,23 @@ KNOWING_NOTHING: Mapping[str, Policy] = {
     "the verdict in the form": verdict_alone,
     "the question": echo,
     "all actions, no link": listing(lambda actions, start, end: []),
-    "the order of time": listing(_chain),
-    "the order of time, no actions": listing(_chain, happened=False),
-    "the order of time, always no": listing(_chain, verdict="no"),
-    "the order of time between the two": listing(_between),
-    "the order of time between the two, no": listing(_between, verdict="no"),
-    "all pairs forward": listing(_forward),
-    "all pairs": listing(_all),
-    "all pairs denied": listing(_none),
-    "all pairs denied, always yes": listing(_none, verdict="yes"),
-    "stated and denied": listing(_both),
-    "the pair is linked": listing(_pair, verdict="no"),
-    "the pair is not linked": listing(_no_pair, verdict="yes"),
-    "the action before is the cause": listing(_before),
-    "the action before, always yes": listing(_before, verdict="yes"),
-    "the two before, always yes": listing(_two_before, verdict="yes"),
-    "all before, always yes": listing(_all_before, verdict="yes"),
-    "not linked, the action before": listing(
-        lambda actions, start, end: [*_no_pair(actions, start, end), *_before(actions, start, end)], verdict="yes"
-    ),
+    "the order of time": listing(chain),
+    "the order of time, no actions": listing(chain, happened=False),
+    "the order of time, always no": listing(chain, verdict="no"),
+    "the order of time between the two": listing(between),
+    "the order of time between the two, no": listing(between, verdict="no"),
+    "all pairs forward": listing(lambda actions, *pair: linked(combinations(actions, 2))),
+    "all pairs": listing(lambda actions, *pair: linked(permutations(actions, 2))),
+    "all pairs denied": listing(none),
+    "all pairs denied, always yes": listing(none, verdict="yes"),
+    "stated and denied": listing(lambda actions, *pair: [*chain(actions), *linked(pairwise(actions), holds=False)]),
+    "the pair is linked": listing(lambda actions, *pair: linked([pair]), verdict="no"),
+    "the pair is not linked": listing(lambda actions, *pair: linked([pair], holds=False), verdict="yes"),
+    "the action before is the cause": listing(before(1)),
+    "the action before, always yes": listing(before(1), verdict="yes"),
+    "the two before, always yes": listing(before(2), verdict="yes"),
+    "all before, always yes": listing(before(sys.maxsize), verdict="yes"),
+    "not linked, the action before": listing(not_but_before, verdict="yes"),
     "links and verdict by time": by_time,
     "the action before, not the asked": yes_by_time(1),
     "the two before, not the asked": yes_by_time(2),
@@ -394,8 +359,8 @@ KNOWING_NOTHING: Mapping[str, Policy] = {
     "no up to a distance of 2": by_distance(1, 2, 1),
     "no up to a distance of 4": by_distance(1, 4, 1),
     "links and verdict by shared words": by_shared_words,
-    "linked through a shared word": listing(_by_words),
-    "hedged links": listing(_hedged),
+    "linked through a shared word": listing(by_words),
+    "hedged links": listing(lambda actions, *pair: linked((one, f"perhaps {two}") for one, two in pairwise(actions))),
     "two links by chance": random_links(2),
     "five links by chance": random_links(5),
     "arrows outside the block": arrows_in_prose,

@@ -1,7 +1,8 @@
-"""The page's text, without a browser."""
+"""The page's text without a browser, its figures as files, and the attrition of built sets."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -11,22 +12,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import printed
-from logged_runs import TASK, strong, write_run
+from commands import call, printed
+from logged_runs import TASK, strong, weak, write_run
+from made_runs import C, W, make_groups, make_run
 from markupsafe import escape
 from refusals import refusal
 from sample_runs import evidence, write_sample_run
 
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import building
 from lmms_eval_tasks.report import page_files
-from lmms_eval_tasks.report.page import build_page
+from lmms_eval_tasks.report.page import LONGEST_NAME, build_page, figures_of, write_figures
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.page_items import LONGEST_RESPONSE, as_json
+from lmms_eval_tasks.report.score_tables import score_tables
+from lmms_eval_tasks.report.sections import attrition_panels, build_sections
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.identity import mark_as_built
+from lmms_eval_tasks.utils.data.manifest import ATTRITION, AttritionStep, SetAttrition, write_attrition
+from lmms_eval_tasks.utils.data.prepare import Origin
+from lmms_eval_tasks.utils.reporting.drawing import FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.reporting.figure import DotPlot, Figure
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
@@ -271,3 +283,124 @@ def test_json_in_a_script_element_comes_back_as_it_was() -> None:
         assert not set("<>&\u2028\u2029") & set(written)
         written.encode("utf-8")
         assert json.loads(written) == {"text": text}
+
+
+LETTERS = f"{TASK}.letters-expected-answered"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    root = tmp_path_factory.mktemp("runs")
+    return [read_run(write_run(root / name, of(20))) for name, of in (("Ours-7B", strong), ("theirs", weak))]
+
+
+def figures(runs: list[Run]) -> dict[str, Figure]:
+    return dict(figures_of(build_sections(runs, TASK)[1]))
+
+
+@pytest.mark.slow  # many files are drawn
+def test_every_figure_is_written_in_each_form_with_the_numbers_of_the_table(runs: list[Run], tmp_path: Path) -> None:
+    out = tmp_path / "figures"
+    out.mkdir()
+    (out / "mine.txt").write_text("kept")
+    words = ("report", *(run.path.parent for run in runs), "--figures")
+    done = call(*words, out, "--task", TASK)
+    files = {path.name: path.read_bytes() for path in out.iterdir()}
+    stems = {name.rpartition(".")[0] for name in files} - {"mine"}
+    assert {f"{TASK}.pair-accuracy", f"{LETTERS}.replay-ours-7b", f"{LETTERS}.replay-theirs"} <= stems
+    forms = ("pdf", "svg", "png", "csv")
+    assert files.keys() == {f"{stem}.{ending}" for stem in stems for ending in forms} | {"mine.txt"}
+    assert f"Figures: {len(stems)}, as PDF, SVG, PNG and CSV, in {out}" in done.out.replace("\n", "")
+    (table,) = score_tables(runs, TASK)
+    for heading, stem in (("pair accuracy", "pair-accuracy"), ("single accuracy", "single-accuracy")):
+        with (out / f"{TASK}.{stem}.csv").open() as file:
+            found = {row["row"]: row for row in csv.DictReader(file)}
+        for number, row in enumerate(table.rows, start=1):
+            score = row[table.headings.index(heading)]
+            assert isinstance(score, Number)
+            written = [float(found[f"{row[0]} / {number}"][name]) for name in ("value", "low", "high", "n")]
+            assert written == [score.value, score.low, score.high, score.n]
+    # The same names and files again, over those that are there.
+    write_figures(runs, out, TASK)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == files
+    refused = call(*words, out / "mine.txt")
+    assert (refused.status, refused.out) == (2, "") and "'--figures'" in refused.err
+
+
+def of_set(runs: list[Run], data: DataSet) -> list[Run]:
+    """The runs, of two types of question, of a set."""
+    made = []
+    for run, name in zip(runs, ("ours", "theirs"), strict=True):
+        records = tuple(
+            replace(record, stratum={"type": "causal" if place % 4 < 2 else "descriptive"})
+            for place, record in enumerate(run.records[TASK])
+        )
+        made.append(replace(run, label=name, records={TASK: records}, sets={TASK: data}))
+    return made
+
+
+@pytest.mark.slow
+def test_a_figure_names_its_runs_and_says_what_its_scores_are_not_of(runs: list[Run]) -> None:
+    found = figures(of_set(runs, DataSet(kind=SetKind.SAMPLE, items=8)))
+    by_stratum = found[f"{TASK}.pair-accuracy-by-type"]
+    assert by_stratum.run_names == {"1": "ours", "2": "theirs"}
+    assert {row[1] for row in by_stratum.table().rows} == {"1 ours", "2 theirs"}
+    assert found[f"{TASK}.pair-accuracy-by-type-and-run"].table().headings == ("", "1 ours", "2 theirs")
+    assert {figure.warning for figure in found.values()} == {"SAMPLE DATA, not the benchmark"}
+    assert "SAMPLE DATA, not the benchmark." in figure_files(by_stratum)[FigureFile.CSV].decode()
+    drawn = str(page_figures([by_stratum])[0])
+    assert all(f">{text}</text>" in drawn for text in ("ours", "theirs", "chance", by_stratum.warning))
+    whole = of_set(runs, DataSet(kind=SetKind.OFFICIAL, items=8, of=8))
+    assert not any(figure.warning for figure in figures(whole).values())
+    found = figures([whole[0], replace(whole[1], limited="--limit 3")])
+    assert found[f"{TASK}.pair-accuracy-by-type"].warning == "run 2: --limit 3"
+    assert [found[f"{LETTERS}.{name}"].warning for name in ("ours", "theirs")] == ["", "--limit 3"]
+    # Every figure has a file name of its own, whatever its run is called.
+    names = "a b", "a+b", "A_b", "../模型 7B", "\ud800", "x" * 300
+    found = figures([replace(runs[0], name=name) for name in names])
+    endings = [stem.removeprefix(LETTERS) for stem in found if stem.startswith(LETTERS)]
+    assert endings[:-1] == [".a-b", ".a-b-2", ".a-b-3", ".模型-7b", ""]
+    assert max(map(len, found)) == LONGEST_NAME
+    assert isinstance(found[f"{TASK}.pair-accuracy"], DotPlot)
+
+
+def prepare(source: Path) -> None:
+    """Prepare a set of one pair, as a benchmark does, from a folder."""
+    strata = {"type": "planning", "difficulty": "hard"}
+    row = {"group_id": "1", "question": "q", "options": ["a", "b"], "answer": "A", "clip": "debug/c", **strata}
+    rows = [{"item_id": f"1_{n}", **row} for n in (0, 1)]
+    with building("causalvqa") as build:
+        columns = dict.fromkeys(strata, "string")
+        build.add_split("debug", rows, columns, {"debug/c": None}, Origin(str(source)), no_progress)
+
+
+def test_a_built_set_shows_what_each_step_left_and_a_broken_file_is_refused(home: Path, tmp_path: Path) -> None:
+    source = tmp_path / "release"
+    source.mkdir()
+    steps = (
+        AttritionStep(step="described", came=10, left=8, removed={"no reply": 2}),
+        AttritionStep(step="questions", came=8, left=24),
+        AttritionStep(step="blind check", came=24, left=6, removed={"answered without a look": 18}),
+    )
+    write_attrition(SetAttrition(start="clips", rows=10, steps=steps), source)
+    run = make_run({TASK: make_groups([(C, W)] * 4)}, kind=SetKind.OWN)
+    prepare(source)
+    assert attrition_panels([TASK], [run]) == [], "a set without the mark of a build is not taken for one"
+    mark_as_built(source)
+    prepare(source)
+    [panel] = attrition_panels([TASK, TASK], [run])
+    assert panel.table is not None and panel.table.rows == [
+        ("clips", 10, ""),
+        ("described", 8, "80%"),
+        ("– no reply", -2, ""),
+        ("questions", 24, "from 8"),
+        ("blind check", 6, "25%"),
+        ("– answered without a look", -18, ""),
+    ]
+    official = replace(run, sets={TASK: DataSet(kind=SetKind.OFFICIAL)})
+    assert attrition_panels([TASK], [official]) == [], "the run is of another set"
+    for text in ("{", "[]", '{"start": "clips", "rows": -1, "steps": []}', "\\xff"):
+        (source / ATTRITION).write_text(text, encoding="utf-8")
+        said = refusal(prepare, source)
+        assert "attrition.json cannot be read as the steps of a build" in said
+        assert "Remedy: build the set again, or delete the file." in said
