@@ -83,6 +83,14 @@ def folder_for_warm_processes(tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
 
 
+@pytest.fixture(scope="session")
+def own_tasks() -> None:
+    """lmms-eval reads the files of its own tasks once, in place of 4 seconds for each manager of tasks."""
+    from warm_host import read_own_tasks
+
+    read_own_tasks()
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home of the test's own, in which nothing is prepared."""

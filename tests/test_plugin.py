@@ -1,9 +1,12 @@
-"""The hook into lmms-eval's task index, against the installed host."""
+"""The plugin in the installed lmms-eval: its tasks in the index, what is replaced, and what is known of a run."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from dataclasses import replace as changed
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +15,18 @@ import pytest
 import yaml
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host import replacements, saving
 from lmms_eval_tasks.host.model.identity import CHAT_MODELS, MODELS, Weights
-from lmms_eval_tasks.host.replacements import EVALUATE, VIEW, evaluation_of, replace
+from lmms_eval_tasks.host.replacements import (
+    EVALUATE,
+    REPLACEMENTS,
+    SAVE,
+    VIEW,
+    ManagesOurTasks,
+    Replacement,
+    evaluation_of,
+    replace,
+)
 from lmms_eval_tasks.host.tasks.running import Evaluation, Results, state_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS
@@ -40,7 +52,7 @@ def read_tags() -> dict[str, set[str]]:
 
 
 @pytest.fixture(scope="module")
-def manager() -> Any:
+def manager(own_tasks: None) -> Any:
     import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
     from lmms_eval.tasks import TaskManager
 
@@ -164,11 +176,13 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
 
 def test_a_process_that_imports_ours_first_has_our_tasks_and_leaves_its_process_group() -> None:
     """A rank on a CPU."""
+    support = Path(__file__).parent / "support"
     code = (
         "import atexit, torch.distributed as dist\n"
         # What is registered first is called last.
         "atexit.register(lambda: print('left' if not dist.is_initialized() else 'still there'))\n"
         "import lmms_eval_tasks.plugin, lmms_eval.models\n"
+        f"import sys; sys.path.append({str(support)!r}); import warm_host; warm_host.read_own_tasks()\n"
         "from lmms_eval.tasks import TaskManager\n"
         "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
         f"print('indexed' if {FIRST!r} in TaskManager().all_tasks else 'not in the index')"
@@ -232,3 +246,47 @@ def test_a_card_that_cannot_be_written_ends_nothing(
     assert "no attribute 'date_id'" in warnings[1]
     plugin.register()
     assert EvaluationTracker.save_results_aggregated is save
+
+
+pytestmark = pytest.mark.slow  # lmms-eval is imported
+
+PACKAGE = Path(lmms_eval_tasks.__file__).parent
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda replacement: replacement.name)
+def test_the_installed_lmms_eval_has_what_is_replaced(replacement: Replacement) -> None:
+    owner = replacement.find_owner()
+    for name, call in replacement.calls.items():
+        method = getattr(owner, name)
+        function = inspect.unwrap(getattr(method, "__func__", method))
+        inspect.signature(function).bind(
+            *[None] * (call.positional + inspect.ismethod(method)), **dict.fromkeys(call.named)
+        )
+    assert replacement.name in replacement.calls and replacement.reason.endswith(".") and replacement.loss
+
+
+def test_no_more_is_replaced_than_is_said() -> None:
+    """Five in all, with the class of task managers; nothing of lmms-eval is assigned to elsewhere."""
+    assert len(REPLACEMENTS) + len([ManagesOurTasks]) <= 5
+    assigned, wrapped = [], set()
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        imported = " ".join(re.findall(r"^ *from lmms_eval(?:\.\S+)? import (\([^)]*\)|.+)$", text, re.MULTILINE))
+        hosts = "|".join({"lmms_eval", *re.findall(r"\w+", imported)})
+        assigned += re.findall(rf"^ *(?:(?:{hosts})(?:\.\w+)+ = |setattr\((?:{hosts})\b).*", text, re.MULTILINE)
+        if "patch.object(" in text:
+            wrapped.add(path.stem)
+    assert not assigned
+    assert wrapped and [name for name in wrapped if f"`{name}`" not in (replacements.__doc__ or "")] == []
+
+
+def test_what_another_lmms_eval_loses_is_named(log: list[str]) -> None:
+    """As where the method is gone, or is called otherwise; what no one imported waits."""
+    replace(changed(EVALUATE, module="lmms_eval.of_another_day"))
+    assert not log
+    gone = changed(SAVE, name="save")
+    otherwise = changed(SAVE, name="save_results_samples", calls={"save_results_samples": SAVE.calls[SAVE.name]})
+    for broken in (gone, otherwise):
+        replace(broken)
+        said = "lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently"
+        assert log.pop().startswith(said) and not log

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import add_examples
 import pytest
@@ -92,21 +91,6 @@ def test_examples_differ_and_tell_every_score_apart(now: Entries) -> None:
     for name, entry in now.items():
         for score in {score for scores in entry.get("scores", {}).values() for score in scores}:
             assert len({scores.get(score) for scores in entry["scores"].values()}) > 1, (name, score)
-
-
-def test_added_answers_leave_the_batches_that_are_there() -> None:
-    recorded: dict[str, Any] = {
-        "contexts": {"five": ["a"] * 5, "pair": ["a", "b"]},
-        "cases": [{"category": "bare", "text": "A", "expect": {"five": "A"}}],
-    }
-    content: dict[str, Any] = {"row changes": {}, "cases": [], "answers": []}
-    assert [add_examples.add_answers(content, recorded) for _ in range(2)] == [1, 0]
-    recorded["cases"][0]["expect"]["pair"] = "A"
-    recorded["cases"].append({"category": "bare", "text": "b", "expect": {"pair": "B"}})
-    assert add_examples.add_answers(content, recorded) == 2
-    expected = [["bare", "A", {"five": "A"}], ["bare 2", "A", {"pair": "A"}], ["bare 2", "b", {"pair": "B"}]]
-    assert content["answers"] == expected
-    assert json.loads(add_examples.write_lines(content)) == content
 
 
 def change(entries: Entries, version: str, part: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +15,13 @@ from expected import Expected
 from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
 from releases import question_row, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, losses, with_log
+from task_states import aggregations, docs_of, task_state
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
+from lmms_eval_tasks.host.tasks import running
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 FIRST = {
@@ -206,3 +213,35 @@ def test_a_file_is_checked_against_what_is_prepared(
     Path("file").write_text(of_test.read_text("utf-8").replace("7_0", "1_0"))
     shown.append(call("validate", "causalvqa", "file").err)
     expected("\n".join(shown))
+
+
+def test_what_cannot_be_written_ends_no_run(
+    world: Path, tmp_path: Path, warnings: list[str], monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    def end(task: str, out: Path, evaluation: Evaluation, gone: bool = False) -> int | None:
+        """End a task; the rows that it reports."""
+        state = task_state(task, evaluation)
+        rows = [state.process_results(doc, ["(A)"])[SUBMISSION_ROWS] for doc in docs_of(state)]
+        if gone:
+            monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "empty"))
+        return aggregations(state)[SUBMISSION_ROWS](rows, SimpleNamespace(output_path=str(out)))
+
+    def end_all(out: Path) -> list[int | None]:
+        evaluation = Evaluation(clips_needed=False)
+        return [end(task, out, evaluation) for task in MVP_MINI]
+
+    def write(path: Path, content: str) -> None:
+        if path.name == "mvp_mini_submission.jsonl":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write_file(path, content)
+
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "submissions").write_text("a file")
+    assert end_all(blocked) == [None] * 4
+    assert (blocked / "mvp_mini_submission.jsonl").read_text("utf-8").count("\n") == 8
+    monkeypatch.setattr(running, "write_file", write)
+    assert end_all(tmp_path / "full") == [2, 2, 2, 2]
+    # The prepared table has gone meanwhile.
+    assert end(MVP_MINI[0], tmp_path, Evaluation(clips_needed=False), gone=True) is None
+    expected("\n".join(warnings))

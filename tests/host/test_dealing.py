@@ -33,13 +33,11 @@ from lmms_eval_tasks.host.asking.dealing import (
     stop_unless_ranks_agree,
     without_tasks,
 )
-from lmms_eval_tasks.host.checks import describe_unsplit
 from lmms_eval_tasks.host.tasks import running
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.runs.run_files import Shard
-from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.home import absent_clips, clip_path
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS, make_table, preparing
 
@@ -170,15 +168,6 @@ def test_a_row_of_unknown_length_is_a_mean_one() -> None:
         assert sorted(dealt.values()) == [1, 1, 2, 2, 3, 3]
     rows = [(clip, clip, clip, length) for clip, length in enumerate((30.0, 10.0, None))]
     assert deal_rows(PAIRED, table_of(rows), 2) == [1, 2, 2]
-
-
-def test_what_cannot_be_cut_into_parts(expected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = []
-    for shard, others in (("", ["mmmu"]), ("1/2", []), ("3/2", []), ("1/2", ["mmmu", "mme"])):
-        monkeypatch.setenv(SHARD, shard)
-        said.append(str(describe_unsplit(others)))
-        assert describe_unsplit(others, splits=False) is None
-    expected("\n".join(said))
 
 
 def test_tasks_without_items_and_groups_without_tasks_are_left_out() -> None:

@@ -118,31 +118,6 @@ def test_tasks_and_views_that_cannot_be_bound_stop_the_run() -> None:
     assert "only those have views, but got bytes" in refusal(frames["doc_to_visual"], {})
 
 
-@pytest.mark.slow
-def test_the_twenty_tasks_of_mvbench_are_asked_without_their_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Table 1 of MVP's paper, from lmms-eval's own tasks: its files, its hooks and its scoring."""
-    from lmms_eval.tasks.mvbench import utils
-    from lmms_eval.utils import load_yaml_config
-
-    monkeypatch.setattr(utils, "base_cache_dir", str(tmp_path))
-    written = write_views(["mvbench"], ["video_only", "blind"], tmp_path / "views")
-    assert written.groups == ("mvbench_video_only", "mvbench_blind") and len(written.tasks) == 40
-    group = load_yaml_config(str(tmp_path / "views" / "mvbench_video_only.yaml"), mode="full")
-    assert group["group"] == "mvbench_video_only"
-    assert group["task"] == [name for name in written.tasks if name.endswith("_video_only")]
-    for name in group["task"]:
-        task = load_yaml_config(str(tmp_path / "views" / f"{name}.yaml"), mode="full")
-        settings = task["lmms_eval_specific_kwargs"]["default"]
-        row = {**ROW, "answer": "To the right."}
-        bound = bind_view(task)
-        text = bound["doc_to_text"](row, settings)
-        assert text == task["doc_to_text"](row, settings).replace(QUESTION, NOTICE) and "(B) To the right." in text
-        assert bound["doc_to_visual"](row, settings) == task["doc_to_visual"](row, settings)
-        assert bound["process_results"](row, ["B"])["mvbench_accuracy"]["score"] == 1
-
-
 def write_tasks(folder: Path, **texts: str) -> str:
     """Files of tasks, groups and tags, each by its name."""
     folder.mkdir()
@@ -152,6 +127,7 @@ def write_tasks(folder: Path, **texts: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_tasks")
 def test_files_are_written_for_every_view_of_every_task_group_and_tag_or_for_none(tmp_path: Path) -> None:
     out, refused = tmp_path / "views", tmp_path / "refused"
     shows = "dataset_path: json\ndoc_to_visual: !function utils.show"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from expected import Expected
 from task_states import new_state
 
 from lmms_eval_tasks.host import saving
@@ -52,121 +52,53 @@ def hazards_of(model: Any, **settings: Any) -> set[str]:
     return {name for name, value in fields.items() if value == APPLIES}
 
 
-@pytest.fixture
-def versions(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Sets the versions that conditions see."""
+def test_on_which_runs_each_hazard_applies(expected: Expected, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
 
-    def install(**packages: str | None) -> None:
-        given = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0", **packages}
-        monkeypatch.setattr(saving, "version_of", given.__getitem__)
+    def show(module: str, weights: str = "", *, packages: Any = (), attributes: Any = (), **settings: Any) -> None:
+        versions = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0", **dict(packages)}
+        monkeypatch.setattr(saving, "version_of", versions.__getitem__)
+        found = sorted(hazards_of(adapter(module, weights, **dict(attributes)), **settings))
+        given = [f"{name}={value}" for name, value in {**dict(packages), **dict(attributes), **settings}.items()]
+        run = " ".join(filter(None, [module.removeprefix("lmms_eval.models."), weights, *given]))
+        lines.append(f"{run}: {', '.join(found) or 'none'}")
 
-    install()
-    return install
-
-
-@pytest.mark.parametrize(
-    ("version", "weights", "names"),
-    [
-        ("4.57.6", "qwen2_5_vl", ()),
-        ("5.0.0", "qwen2_5_vl", POSITIONS[2:]),
-        ("5.2.0", "qwen2_vl", ()),
-        ("5.3.0", "qwen2_5_vl", POSITIONS),
-        ("5.5.4", "qwen2_vl", POSITIONS[:2]),
-        ("5.6.0", "qwen2_5_vl", (POSITIONS[0], POSITIONS[2])),
-        ("5.18.0", "qwen2_5_vl", POSITIONS[:1]),
-        ("5.23.0", "qwen2_vl", POSITIONS[:1]),
-        ("5.23.0", "qwen3_vl", ()),
-        ("5.23.0", "", ()),
-    ],
-)
-def test_positions_are_those_of_the_version(
-    version: str, weights: str, names: tuple[str, ...], versions: Callable[..., None]
-) -> None:
-    versions(transformers=version)
-    # They are of weights, whatever loads them.
-    for module in ("lmms_eval.models.chat.huggingface", SIMPLE, OTHER):
-        assert hazards_of(adapter(module, weights)) & {*POSITIONS} == set(names)
-    # A model of ours may be given them.
-    for given in ("reference", "library"):
-        expected = set(names) if given == "library" else set()
-        assert hazards_of(adapter(OTHER, weights, positions=given)) == expected
-        assert hazards_of(adapter(OTHER, weights), model_args=f"positions={given}") == expected
-
-
-def test_without_a_video_there_is_no_hazard(versions: Callable[..., None]) -> None:
-    qwen = adapter(QWEN, "qwen2_5_vl", batch_size_per_gpu=4, fps=None)
-    assert hazards_of(qwen, task="causalvqa_paired_reversed") == {POSITIONS[0], "first_clip_frames"}
-    assert hazards_of(qwen, task="causalvqa_paired_blind") == set()
-    assert hazards_of(qwen, task="causalvqa_paired_single_frame") == set()
-    assert hazards_of(qwen, clips_needed=False) == set()
-
-
-@pytest.mark.parametrize(
-    ("attributes", "config", "is_first"),
-    [
-        ({"batch_size_per_gpu": 2, "fps": None}, {}, True),
-        ({"batch_size_per_gpu": 1, "fps": None}, {}, False),
-        ({"batch_size_per_gpu": 2, "fps": 2.0}, {}, False),
-        ({}, {"batch_size": 2}, True),
-        ({}, {"batch_size": 1, "model_args": "batch_size=2"}, True),
-        ({}, {"batch_size": 2, "model_args": {"fps": 2}}, False),
-        ({}, {"batch_size": 2, "model_args": "fps=None"}, True),
-    ],
-)
-def test_the_first_clip_decides_for_a_batch(
-    attributes: dict[str, Any], config: dict[str, Any], is_first: bool, versions: Callable[..., None]
-) -> None:
-    assert ("first_clip_frames" in hazards_of(adapter(QWEN, "qwen2_5_vl", **attributes), **config)) is is_first
-    assert "first_clip_frames" not in hazards_of(adapter(SIMPLE, "qwen2_5_vl", **attributes), **config)
-    versions(decord=None)
-    assert "first_clip_frames" not in hazards_of(adapter(QWEN, "qwen2_5_vl", **attributes), **config)
-
-
-@pytest.mark.parametrize(
-    ("module", "weights", "names"),
-    [
-        ("simple.qwen2_vl", "qwen2_vl", {"only_first_clip_limited"}),
-        ("simple.qwen2_5_vl", "qwen2_5_vl", {"only_first_clip_limited", "frames_without_times"}),
-        ("simple.qwen3_vl", "qwen3_vl", set()),
-        ("chat.thyme", "qwen2_5_vl", {"frames_without_times"}),
-    ],
-)
-def test_simple_models_of_qwen(module: str, weights: str, names: set[str], versions: Callable[..., None]) -> None:
-    model = adapter(f"lmms_eval.models.{module}", weights)
-    assert hazards_of(model, batch_size=2) - {*POSITIONS} == names
-    assert hazards_of(model, batch_size=1) - {*POSITIONS} == names - {"only_first_clip_limited"}
-    versions(transformers="4.57.6")
-    assert hazards_of(model, batch_size=1) == set()
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments", "as_images"),
-    [
-        ("chat.vllm", "model=org/name,is_qwen3_vl=True", True),
-        ("simple.vllm", "", True),
-        ("chat.vllm_generate", "", False),
-        ("chat.sglang", "", False),
-        ("chat.openai", "pass_video_url=False", True),
-        ("chat.openai", "pass_video_url=True", False),
-        ("chat.async_openai", "", True),
-    ],
-)
-def test_a_video_goes_as_images(module: str, arguments: str, as_images: bool, versions: Callable[..., None]) -> None:
-    names = {"video_as_images"} if as_images else set()
-    assert hazards_of(adapter(f"lmms_eval.models.{module}"), model_args=arguments) == names
-
-
-def test_readers_of_clips(versions: Callable[..., None]) -> None:
-    for reader, names in {
-        "decord": {"decord_other_frames"},
-        str(QwenReader("decord")): {"decord_other_frames"},
-        str(QwenReader("pyav", "torchcodec", "it fails")): {"clip_reader_replaced"},
-        str(QwenReader("torchcodec")): set(),
-        "PyAV": set(),
-        None: set(),
-    }.items():
-        assert hazards_of(adapter(OTHER), reader=reader) == names
-        assert hazards_of(adapter(OTHER), reader=reader, task="causalvqa_paired_blind") == set()
+    old = {"transformers": "4.57.6"}
+    for version, weights in (
+        ("4.57.6", "qwen2_5_vl"), ("5.0.0", "qwen2_5_vl"), ("5.2.0", "qwen2_vl"), ("5.3.0", "qwen2_5_vl"),
+        ("5.5.4", "qwen2_vl"), ("5.6.0", "qwen2_5_vl"), ("5.18.0", "qwen2_5_vl"), ("5.23.0", "qwen2_vl"),
+        ("5.23.0", "qwen3_vl"), ("5.23.0", ""),
+    ):  # fmt: skip
+        show("lmms_eval.models.chat.huggingface", weights, packages={"transformers": version})
+        # A model of ours may be given positions.
+        for given in ("reference", "library"):
+            show(OTHER, weights, packages={"transformers": version}, attributes={"positions": given})
+        show(OTHER, weights, packages={"transformers": version}, model_args="positions=reference")
+    for task in ("causalvqa_paired_reversed", "causalvqa_paired_blind", "causalvqa_paired_single_frame"):
+        show(QWEN, "qwen2_5_vl", attributes={"batch_size_per_gpu": 4, "fps": None}, task=task)
+        show(OTHER, reader="decord", task=task)
+    show(QWEN, "qwen2_5_vl", attributes={"batch_size_per_gpu": 4}, clips_needed=False)
+    for module, packages in ((QWEN, {}), (SIMPLE, {}), (QWEN, {"decord": None})):
+        for size, fps in ((2, None), (1, None), (2, 2.0)):
+            show(module, "qwen2_5_vl", packages=packages, attributes={"batch_size_per_gpu": size, "fps": fps})
+    show(QWEN, "qwen2_5_vl", batch_size=2)
+    show(QWEN, "qwen2_5_vl", batch_size=1, model_args="batch_size=2")
+    show(QWEN, "qwen2_5_vl", batch_size=2, model_args={"fps": 2})
+    show(QWEN, "qwen2_5_vl", batch_size=2, model_args="fps=None")
+    for module in ("simple.qwen2_vl", "simple.qwen2_5_vl", "simple.qwen3_vl", "chat.thyme"):
+        weights = "qwen2_5_vl" if module == "chat.thyme" else module.partition(".")[2]
+        for size, packages in ((2, {}), (1, {}), (1, old)):
+            show(f"lmms_eval.models.{module}", weights, packages=packages, batch_size=size)
+    for module, arguments in (
+        ("chat.vllm", "model=org/name,is_qwen3_vl=True"), ("simple.vllm", ""), ("chat.vllm_generate", ""),
+        ("chat.sglang", ""), ("chat.openai", "pass_video_url=False"), ("chat.openai", "pass_video_url=True"),
+        ("chat.async_openai", ""),
+    ):  # fmt: skip
+        show(f"lmms_eval.models.{module}", model_args=arguments)
+    replaced = str(QwenReader("pyav", "torchcodec", "it fails"))
+    for reader in ("decord", str(QwenReader("decord")), replaced, str(QwenReader("torchcodec")), "PyAV", None):
+        show(OTHER, reader=reader)
+    expected("\n".join(lines))
 
 
 def test_who_inherits_how_to_answer_inherits_its_hazards() -> None:
@@ -187,7 +119,11 @@ def test_who_inherits_how_to_answer_inherits_its_hazards() -> None:
     assert [name for name in names if find_spec(f"lmms_eval.models.{name}") is None] == []
 
 
-def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested(versions: Callable[..., None]) -> None:
+def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    versions = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0"}
+    monkeypatch.setattr(saving, "version_of", versions.__getitem__)
     card = card_of(adapter(QWEN, "qwen2_5_vl", batch_size_per_gpu=4))
     applying = {name for name, value in card[HAZARDS].items() if value == APPLIES}
     assert {name.removeprefix(HAZARD) for name in card if name.startswith(HAZARD)} == applying

@@ -91,20 +91,6 @@ def test_the_judge_is_the_one_of_the_environment_and_the_tasks_of_an_evaluation_
     assert Evaluation().judge(Grade) is None
 
 
-def test_a_server_is_known_by_its_provider_and_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with JudgeServer(lambda *_: Say('{"score": 1}')) as one, JudgeServer(lambda *_: Say('{"score": 2}')) as other:
-        for _ in range(2):
-            verdicts = [connect(server.url, tmp_path).judge(case()) for server in (one, other)]
-            assert [verdict.reply.score for verdict in verdicts if verdict.reply] == [1, 2]
-        connect(one.url, tmp_path, provider="local").judge(case())
-        assert (one.asked.total(), other.asked.total()) == (2, 1)
-    assert JudgeSettings(model="m").server == "openai"
-    given = JudgeSettings(model="m", provider="local", url="http://localhost:8000/v1/").sampling
-    monkeypatch.setenv("LLM_JUDGE_URL", "http://localhost:8000/v1/chat/completions")
-    assert JudgeSettings(model="m", provider="local").sampling == given
-    assert given.server == "local http://localhost:8000/v1"
-
-
 def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
     expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

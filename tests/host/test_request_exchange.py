@@ -12,7 +12,7 @@ from typing import Any
 import asking
 import pytest
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
-from small_clips import write_noise
+from releases import write_clip
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import dealing
@@ -30,6 +30,7 @@ from lmms_eval_tasks.utils.data.clips import clip_lengths
 OURS, PROBE, THEIRS = "ours", "ours_probe", "theirs"
 SHARDED = SimpleNamespace(distributed_type="DistributedType.FSDP")
 Row = dict[str, str]
+Change = Callable[[int, list[Instance], dict[str, Any]], None]
 
 
 class Adapter:
@@ -44,14 +45,14 @@ class Adapter:
     def generate_until(self, requests: list[Instance]) -> list[Any]:
         assert requests, "an adapter of lmms-eval is always asked something"
         self.sizes.append(len(requests))
-        responses = []
-        for request in requests:
-            prompt, _, doc_to_visual, doc, task, split = request.args
-            clips = doc_to_visual(self.task_dict[task][split][doc])
-            self.asked.append((task, doc, *clips))
-            text = f"{prompt} {clips} {sample_of(request)}"
-            responses.append(GenerationResult(text, TokenCounts(output_tokens=len(text))))
-        return responses
+        return list(map(self._answer, requests))
+
+    def _answer(self, request: Instance) -> GenerationResult:
+        prompt, _, doc_to_visual, doc, task, split = request.args
+        clips = doc_to_visual(self.task_dict[task][split][doc])
+        self.asked.append((task, doc, *clips))
+        text = f"{prompt} {clips} {sample_of(request)}"
+        return GenerationResult(text, TokenCounts(output_tokens=len(text)))
 
 
 class LoadedTask:
@@ -62,50 +63,6 @@ class LoadedTask:
 
     def doc_to_visual(self, row: Row) -> list[str]:
         return [row["clip"]] if row["clip"] else []
-
-
-Tasks = dict[str, LoadedTask]
-
-
-class World:
-    """Two tasks of ours over some clips, and one of somebody else's."""
-
-    def __init__(self, folder: Path, clips: int = 5, questions: int = 2) -> None:
-        self.folder = folder
-        self.prepared: dict[str, float] = {}
-        self.files = [folder / f"{number}.mp4" for number in range(clips)]
-        for number, file in enumerate(self.files):
-            write_noise(file, (32, 32), 5 * (number + 1))
-        # As releases have them: not all questions of a clip stand next to each other.
-        rows = [{"item_id": f"{clip.stem}-{n}", "clip": str(clip)} for n in range(questions) for clip in self.files]
-        blind = [{"item_id": f"blind-{number}", "clip": ""} for number in range(3)]
-        self.tables = {OURS: [*rows, *blind], PROBE: rows[:clips], THEIRS: rows[:3]}
-
-    def tasks(self) -> Tasks:
-        return {task: LoadedTask(rows) for task, rows in self.tables.items()}
-
-    def evaluation(self) -> Evaluation:
-        def encodes(row: Row) -> tuple[Encode, ...]:
-            return (Encode(Path(row["clip"]), "the clip"),) if row["clip"] else ()
-
-        def seconds(row: Row) -> float | None:
-            """What the prepared table says; nothing in that of an earlier version."""
-            return self.prepared.get(row["clip"])
-
-        ours = asking.stand_in_task(encodes=encodes, seconds=seconds)
-        return Evaluation(tasks={OURS: ours, PROBE: ours})
-
-    def requests(self, rank: int, ranks: int, tasks: Tasks, repeats: int = 1) -> list[Instance]:
-        """A rank's requests as lmms-eval makes them: documents by stride, repeated, and padded to equal counts."""
-        made = [
-            asking.request(doc, task, f"{task} {doc}?", tasks[task].doc_to_visual, repeats=repeats)
-            for task, rows in self.tables.items()
-            for doc in range(rank, len(rows), ranks)
-        ]
-        most = sum(-(-len(rows) // ranks) for rows in self.tables.values())
-        padding = copy.copy(made[-1])
-        padding.metadata = {**padding.metadata, PADDING: True}
-        return [one for one in made + [padding] * (most - len(made)) for _ in range(repeats)]
 
 
 class Run:
@@ -127,33 +84,47 @@ class Run:
         return Counter(clip for clip, _ in {(one[3], one[0]) for one in self.asked(OURS, PROBE) if len(one) > 3})
 
 
-Evaluate = Callable[..., Run]
+class World:
+    """Two tasks of ours over some clips, one of somebody else's, and runs over them on ranks that are threads."""
 
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self._monkeypatch = folder, monkeypatch
+        self.prepared: dict[str, float] = {}
+        self.files = [write_clip(folder / f"{number}.mp4", 5 * (number + 1)) for number in range(5)]
+        # As releases have them: not all questions of a clip stand next to each other.
+        rows = [{"item_id": f"{clip.stem}-{n}", "clip": str(clip)} for n in range(2) for clip in self.files]
+        blind = [{"item_id": f"blind-{number}", "clip": ""} for number in range(3)]
+        self.tables = {OURS: [*rows, *blind], PROBE: rows[:5], THEIRS: rows[:3]}
 
-@pytest.fixture
-def world(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.delenv("RANK", raising=False)
-    return World(tmp_path)
+    def requests(self, rank: int, ranks: int, tasks: dict[str, Any], repeats: int) -> list[Instance]:
+        """A rank's requests as lmms-eval makes them: documents by stride, repeated, and padded to equal counts."""
+        made = [
+            asking.request(doc, task, f"{task} {doc}?", tasks[task].doc_to_visual, repeats=repeats)
+            for task, rows in self.tables.items()
+            for doc in range(rank, len(rows), ranks)
+        ]
+        most = sum(-(-len(rows) // ranks) for rows in self.tables.values())
+        padding = copy.copy(made[-1])
+        padding.metadata = {**padding.metadata, PADDING: True}
+        return [one for one in made + [padding] * (most - len(made)) for _ in range(repeats)]
 
-
-@pytest.fixture
-def evaluate(world: World, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
-    """Runs on some ranks, which are threads; with an output path answers are kept there."""
-
-    def evaluate(
-        count: int,
-        repeats: int = 1,
-        out: Path | None = None,
-        change: Callable[[int, list[Instance], Tasks], None] = lambda rank, requests, tasks: None,
-        **adapter: Any,
+    def run(
+        self, count: int, repeats: int = 1, out: Path | None = None, change: Change = lambda *_: None, **more: Any
     ) -> Run:
-        ranks = ThreadRanks(count, monkeypatch, dealing)
-        adapters = [Adapter(world.tables, **adapter) for _ in range(count)]
-        evaluations = [world.evaluation() for _ in range(count)]
+        """A run on some ranks; with an output path answers are kept there."""
+        ours = asking.stand_in_task(
+            encodes=lambda row: (Encode(Path(row["clip"]), "the clip"),) if row["clip"] else (),
+            # What the prepared table says; nothing in that of an earlier version.
+            seconds=lambda row: self.prepared.get(row["clip"]),
+        )
+        ranks = ThreadRanks(count, self._monkeypatch, dealing)
+        adapters = [Adapter(self.tables, **more) for _ in range(count)]
+        evaluations = [Evaluation(tasks={OURS: ours, PROBE: ours}) for _ in range(count)]
 
         def on_rank(rank: int) -> dict[Any, str]:
-            model, evaluation, tasks = adapters[rank], evaluations[rank], world.tasks()
-            requests = world.requests(rank, count, tasks, repeats)
+            model, evaluation = adapters[rank], evaluations[rank]
+            tasks = {task: LoadedTask(rows) for task, rows in self.tables.items()}
+            requests = self.requests(rank, count, tasks, repeats)
             change(rank, requests, tasks)
             stages: list[AskingStage] = [ClipDealer(model, evaluation, {task: tasks[task] for task in (OURS, PROBE)})]
             if out is not None:
@@ -167,14 +138,16 @@ def evaluate(world: World, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
 
         return Run(adapters, ranks.run(on_rank), evaluations)
 
-    return evaluate
+
+@pytest.fixture
+def world(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.delenv("RANK", raising=False)
+    return World(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(("ranks", "repeats"), [(2, 1), (3, 3), (4, 1)])
-def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(
-    ranks: int, repeats: int, world: World, evaluate: Evaluate
-) -> None:
-    one, several = (evaluate(count, repeats) for count in (1, ranks))
+def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(ranks: int, repeats: int, world: World) -> None:
+    one, several = (world.run(count, repeats) for count in (1, ranks))
     assert several.answers == one.answers and all(map(all, several.answers.values()))
     assert set(several.opened().values()) == {1} and len(several.opened()) == len(world.files)
     asked = Counter(item[1:3] for item in several.asked(OURS, PROBE))
@@ -187,10 +160,9 @@ def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(
 
 
 def test_one_rank_and_a_model_that_looks_at_no_clip_are_left_alone(
-    world: World, evaluate: Evaluate, log: list[str], monkeypatch: pytest.MonkeyPatch
+    world: World, log: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (model,) = evaluate(1).adapters
-    assert not log
+    (model,) = world.run(1).adapters
     assert [one[:2] for one in model.asked] == [
         (task, doc) for task in world.tables for doc in range(len(world.tables[task]))
     ]
@@ -199,10 +171,8 @@ def test_one_rank_and_a_model_that_looks_at_no_clip_are_left_alone(
     assert ClipDealer(model, Evaluation(clips_needed=False), {}).answer(list, asked) == asked
 
 
-def test_ranks_get_equal_seconds_of_video(
-    world: World, evaluate: Evaluate, log: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = evaluate(2)
+def test_ranks_get_equal_seconds_of_video(world: World, log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run = world.run(2)
     lengths = clip_lengths(world.files, no_progress, "")
     clips = [{Path(one[2]) for one in model.asked if one[0] != THEIRS and len(one) > 2} for model in run.adapters]
     shares = sorted(sum(lengths[clip] or 0 for clip in mine) for mine in clips)
@@ -213,56 +183,54 @@ def test_ranks_get_equal_seconds_of_video(
     opened: list[Path] = []
     monkeypatch.setattr(dealing, "clip_lengths", lambda paths, *_: opened.extend(paths) or {})
     world.prepared = dict.fromkeys(map(str, world.files[1:]), 7.0)
-    evaluate(2)
+    world.run(2)
     assert opened == world.files[:1] and "5 clips, 14 to 21 s of video a rank" in log[-1]
 
 
-def test_a_rank_without_a_clip_is_asked_nothing(world: World, evaluate: Evaluate) -> None:
+def test_a_rank_without_a_clip_is_asked_nothing(world: World) -> None:
     rows = world.tables[OURS][:1] * 3
     world.tables = {OURS: rows, PROBE: rows[:1], THEIRS: []}
-    one, several = evaluate(1), evaluate(3)
+    one, several = world.run(1), world.run(3)
     assert several.answers == one.answers
     assert sorted(model.sizes for model in several.adapters) == [[], [], [4]]
 
 
-def test_ranks_that_compute_in_step_are_asked_as_much(world: World, evaluate: Evaluate) -> None:
+def test_ranks_that_compute_in_step_are_asked_as_much(world: World) -> None:
     def texts(run: Run) -> dict[Any, str]:
         """The last answer to each document, without its number: padding is answered too."""
         return {key: texts[-1].rpartition(" ")[0] for key, texts in run.answers.items()}
 
-    one, several = evaluate(1), evaluate(3, accelerator=SHARDED)
+    one, several = world.run(1), world.run(3, accelerator=SHARDED)
     assert len({tuple(model.sizes) for model in several.adapters}) == 1 and texts(several) == texts(one)
     assert set(several.opened().values()) == {1}
 
-    def know(rank: int, requests: list[Instance], tasks: Tasks) -> None:
+    def know(rank: int, requests: list[Instance], tasks: dict[str, Any]) -> None:
         """As where the host's cache knows all of our answers, and on one rank somebody else's too."""
         del requests[: rank * len(requests)]
 
     world.tables.update({OURS: [], PROBE: []})
-    run = evaluate(2, change=know, accelerator=SHARDED)
+    run = world.run(2, change=know, accelerator=SHARDED)
     assert [len(model.asked) for model in run.adapters] == [2, 0], "there is nothing to repeat"
 
 
-def test_kept_answers_go_on_with_any_number_of_ranks(world: World, evaluate: Evaluate) -> None:
-    first = evaluate(2, out=world.folder / "out")
+def test_kept_answers_go_on_with_any_number_of_ranks(world: World) -> None:
+    first = world.run(2, out=world.folder / "out")
     assert first.answers and [one.answers_kept for one in first.evaluations] == [0, 0]
     for count in (1, 4):
-        run = evaluate(count, out=world.folder / "out")
+        run = world.run(count, out=world.folder / "out")
         assert run.answers == first.answers and not run.asked(OURS, PROBE)
         assert [one.answers_kept for one in run.evaluations] == [18] * count
 
 
 @pytest.mark.parametrize("fault", ["request", "row"])
-def test_where_it_cannot_be_done_items_stay_as_lmms_eval_deals_them(
-    fault: str, world: World, evaluate: Evaluate, log: list[str]
-) -> None:
-    def spoil(rank: int, requests: list[Instance], tasks: Tasks) -> None:
+def test_where_it_cannot_be_done_items_stay_as_lmms_eval_deals_them(fault: str, world: World, log: list[str]) -> None:
+    def spoil(rank: int, requests: list[Instance], tasks: dict[str, Any]) -> None:
         if fault == "row":
             tasks[OURS].eval_docs = []
         elif rank == 1:
             requests[0].metadata["of another host"] = lambda: None
 
-    run = evaluate(2, change=spoil)
-    assert run.answers == evaluate(1).answers
+    run = world.run(2, change=spoil)
+    assert run.answers == world.run(1).answers
     assert {one[:3] for one in run.asked(OURS)} == {(doc % 2, OURS, doc) for doc in range(len(world.tables[OURS]))}
     assert sum("cannot keep the questions of a clip on one rank" in line for line in log) == 1

@@ -207,7 +207,7 @@ def test_an_exception_is_one_line_that_names_the_cause() -> None:
 
 
 @pytest.mark.host
-@pytest.mark.usefixtures("listening")
+@pytest.mark.usefixtures("listening", "own_tasks")
 def test_a_variant_that_would_fail_stops_the_run_before_a_model_is_loaded(world: Path, tmp_path: Path) -> None:
     import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
     from lmms_eval.tasks import TaskManager

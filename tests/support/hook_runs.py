@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,18 +46,7 @@ def write_hook_run(
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
         if state.submits:
             aggregations(state)[SUBMISSION_ROWS]([values[SUBMISSION_ROWS] for values in logged], args)
-    write_results(out, said, limit, date, model or "replay")
-    return out
-
-
-def write_results(
-    out: Path, tasks: Iterable[str], limit: int | None = None, date: str = "20261122", model: str = "replay"
-) -> None:
-    """The results of a run's tasks, without scores."""
-    results = {
-        "configs": {task: {} for task in tasks},
-        "group_subtasks": {},
-        "versions": {},
-        "config": {"model": model, "model_args": "", "limit": limit},
-    }
+    config = {"model": model or "replay", "model_args": "", "limit": limit}
+    results = {"configs": {task: {} for task in said}, "group_subtasks": {}, "versions": {}, "config": config}
     (out / f"{date}_results.json").write_text(json.dumps(results), encoding="utf-8")
+    return out

@@ -67,8 +67,7 @@ def write_numbered(
         if voice:
             silence = av.AudioFrame.from_ndarray(np.zeros((1, 8000), dtype=np.float32), format="fltp", layout="mono")
             silence.sample_rate = 8000
-            container.mux(voice.encode(silence))
-            container.mux(voice.encode(None))
+            container.mux([*voice.encode(silence), *voice.encode(None)])
     return path
 
 
@@ -94,20 +93,14 @@ def cut_off(path: Path, frames: int) -> Path:
     return path
 
 
-def pictures_by_decord(path: Path, numbers: Sequence[int] | None = None) -> NDArray[np.uint8]:
-    """What decord gives where it is asked for frames by their numbers, by default for all; (T, H, W, 3) RGB."""
-    import decord
-
-    video = decord.VideoReader(str(path), num_threads=1)
-    batch = video.get_batch(list(range(len(video)) if numbers is None else numbers))
-    pictures: NDArray[np.uint8] = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
-    return pictures
-
-
-def pictures_by(reader: str, path: Path) -> NDArray[np.uint8]:
-    """All frames, (T, H, W, 3) RGB, as ``decord``, ``av`` or ``cv2`` read them."""
+def pictures_by(reader: str, path: Path, numbers: Sequence[int] | None = None) -> NDArray[np.uint8]:
+    """All frames, (T, H, W, 3) RGB, as ``decord``, ``av`` or ``cv2`` read them; decord also those of some numbers."""
     if reader == "decord":
-        return pictures_by_decord(path)
+        import decord
+
+        video = decord.VideoReader(str(path), num_threads=1)
+        batch = video.get_batch(list(range(len(video)) if numbers is None else numbers))
+        return batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
     if reader == "av":
         with av.open(str(path)) as container:
             return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])

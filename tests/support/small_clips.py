@@ -14,15 +14,10 @@ def falling_ball(rng: np.random.Generator, frames: int = 24, side: int = 32) -> 
     """A bright ball that falls faster and faster, (frames, side, side, 3); its reversal rises and slows down."""
     rows, columns = np.mgrid[:side, :side]
     across, radius = rng.uniform(0.2, 0.8) * side, rng.uniform(0.1, 0.16) * side
-    time = np.linspace(0, 1, frames)
-    height = (0.1 + rng.uniform(0.6, 0.8) * time**2) * side
-    shade = rng.uniform(0.6, 1.0, 3)
-    ground = rng.uniform(0.0, 0.3, 3)
-    film = np.empty((frames, side, side, 3))
-    for index, down in enumerate(height):
-        ball = np.clip(radius + 0.5 - np.hypot(rows - down, columns - across), 0, 1)[..., None]
-        film[index] = ground * (1 - ball) + shade * ball
-    return (255 * film).round().astype(np.uint8)
+    heights = (0.1 + rng.uniform(0.6, 0.8) * np.linspace(0, 1, frames) ** 2) * side
+    shade, ground = rng.uniform(0.6, 1.0, 3), rng.uniform(0.0, 0.3, 3)
+    balls = [np.clip(radius + 0.5 - np.hypot(rows - down, columns - across), 0, 1)[..., None] for down in heights]
+    return (255 * np.stack([ground * (1 - ball) + shade * ball for ball in balls])).round().astype(np.uint8)
 
 
 def write_pair(folder: Path, name: str, film: NDArray[np.uint8], fps: int = 8) -> tuple[Path, Path]:
@@ -37,12 +32,12 @@ def write_pair(folder: Path, name: str, film: NDArray[np.uint8], fps: int = 8) -
 def write_noise(path: Path, size: tuple[int, int], frames: int) -> None:
     """A clip of noise, (width, height), ten frames a second, each of them hard to predict from the one before."""
     rng = np.random.default_rng(0)
+    small = rng.integers(0, 255, (max(2, size[1] // 8), max(2, size[0] // 8), 3), dtype=np.uint8)
+    first = np.resize(small, (size[1], size[0], 3))
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=Fraction(10), options={"x264-params": "asm=0:keyint=40"})
-        stream.width, stream.height = size
-        stream.pix_fmt = "yuv420p"
-        small = rng.integers(0, 255, (max(2, size[1] // 8), max(2, size[0] // 8), 3), dtype=np.uint8)
+        (stream.width, stream.height), stream.pix_fmt = size, "yuv420p"
         for index in range(frames):
-            picture = np.roll(np.resize(small, (size[1], size[0], 3)), index, axis=0)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")))
+            picture = np.ascontiguousarray(np.roll(first, index, axis=0))
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode())

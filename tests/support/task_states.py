@@ -15,13 +15,7 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
 
 class BoundState(TaskState):
-    """The state of a task with the hooks that its YAML names, bound to it as they are for lmms-eval."""
-
-    process_docs: Callable[..., Any]
-    doc_to_visual: Callable[..., Any]
-    doc_to_text: Callable[..., str]
-    doc_to_target: Callable[..., str]
-    process_results: Callable[..., dict[str, Any]]
+    """The state of a task; it has the hooks that its YAML names, bound to it as they are for lmms-eval."""
 
     def __init__(self, task: str, evaluation: Evaluation) -> None:
         known = registry().find_task(task)
@@ -30,6 +24,7 @@ class BoundState(TaskState):
         self.config = bind_hooks(task_configs(self.benchmark.folder)[registry().find_parent(task)], self)
         for hook in HOOKS:
             setattr(self, hook, self.config[hook])
+        evaluation.tasks[task] = self
 
     @cached_property
     def data_set(self) -> DataSet:
@@ -42,9 +37,7 @@ class BoundState(TaskState):
 
 def new_state(task: str, evaluation: Evaluation | None = None) -> BoundState:
     """The state of a task of which no item was asked yet; without an evaluation, in one that needs no clips."""
-    state = BoundState(task, evaluation or Evaluation(clips_needed=False))
-    state.evaluation.tasks[task] = state
-    return state
+    return BoundState(task, evaluation or Evaluation(clips_needed=False))
 
 
 def task_state(
@@ -52,14 +45,12 @@ def task_state(
 ) -> BoundState:
     """The state of a task whose settings are known, as after its first item was asked by some model of lmms-eval.
 
-    Its ``lmms_eval_specific_kwargs`` are by default those of its YAML, and its evaluation is one that needs no clips.
+    Its ``lmms_eval_specific_kwargs`` are by default those of its YAML.
     """
     state = new_state(task, evaluation)
-    config = task_configs(state.benchmark.folder)[registry().find_parent(task)]
-    given = config.get("lmms_eval_specific_kwargs", {})
-    chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
-    state.kwargs = chosen
-    checked = kwargs_for_checks(state.benchmark, chosen)
+    given = state.config.get("lmms_eval_specific_kwargs", {})
+    state.kwargs = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
+    checked = kwargs_for_checks(state.benchmark, state.kwargs)
     state.settings = state.shown.adjust_settings(read_task_settings(state.benchmark, state.kind, checked, {}))
     return state
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, pictures_by_decord, write_numbered
+from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, write_numbered
 from releases import write_clip
 from small_clips import write_noise
 
@@ -85,10 +85,10 @@ def test_the_frames_that_are_asked_for_are_given_and_are_decords_where_it_is_to_
         assert np.array_equal(PyavFrames(clip).read(order), every[order])
         assert np.array_equal(reader.read(order), every[order]), order
     if name in TRUSTED:
-        assert np.array_equal(every, pictures_by_decord(clip))
+        assert np.array_equal(every, pictures_by("decord", clip))
     if name in ("h265.mp4", "mpeg4-b-frames.mp4", "transport.ts"):
         asked = [11, 13, 27]
-        assert [number_of(picture) for picture in pictures_by_decord(clip, asked)] != asked
+        assert [number_of(picture) for picture in pictures_by("decord", clip, asked)] != asked
 
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])

@@ -18,7 +18,6 @@ from numbered_clips import (
     number_of,
     numbered_frame,
     pictures_by,
-    pictures_by_decord,
     write_numbered,
 )  # fmt: skip
 from numpy.typing import NDArray
@@ -80,7 +79,7 @@ def test_a_made_clip_has_all_frames_in_its_order_for_every_reader(make, clip: Pa
         assert not container.streams.audio and (stream.average_rate, stream.frames) == (Fraction(25, 2), COUNT)
         assert (stream.duration or 0) * (stream.time_base or 0) == Fraction(COUNT * 2, 25)
     assert_shown(made, pictures_by("av", clip))
-    for read in (PyavFrames(made.path).read, partial(pictures_by_decord, made.path)):
+    for read in (PyavFrames(made.path).read, partial(pictures_by, "decord", made.path)):
         for positions in ([COUNT - 1], [33, 2], [50, 51, 49]):
             assert [number_of(picture) for picture in read(positions)] == [made.frames[at] for at in positions]
 
