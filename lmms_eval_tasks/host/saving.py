@@ -56,13 +56,13 @@ from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, wr
 from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, scores_of, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
+from lmms_eval_tasks.utils.benchmark.benchmark import find_view
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments, printable
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
-from lmms_eval_tasks.utils.scoring.orders import ROTATED
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, UnscoredReason
 
 HOST_MODELS = "lmms_eval.models."
@@ -191,7 +191,8 @@ def _line(part: PartScores, output_path: str) -> str:
     ends = (score.low, score.high) if score.low != score.high else (None, None)  # else the groups show no interval
     after = "%" if score.unit == "%" else f" {score.unit}" if score.unit else ""
     groups = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
-    what = "orders of options" if part.view == ROTATED else "samples"
+    view = find_view(part.view)
+    what = "orders of options" if view and view.in_every_order else "samples"
     samples = f", {part.samples} {what}" if part.samples else ""
     value = Number(score.value, *ends, after=after).text
     return printable(f"{part.name}: {score.title} {value}{groups}{samples}{apart}")

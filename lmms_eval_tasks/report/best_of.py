@@ -12,7 +12,7 @@ import numpy as np
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, Task
+from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_text, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
@@ -28,7 +28,6 @@ from lmms_eval_tasks.utils.scoring.bootstrap import (
     statistic_of,
 )
 from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum
-from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
 Key = tuple[Stratum, str]
 """A stratum, and the id of a group in it."""
@@ -144,7 +143,7 @@ class Several:
     def at_chance(self) -> float | None:
         """Score that the best of as many runs at chance would show, or None if chance is not known."""
         task = self.alike[0].task
-        chance = None if task.view in (MASKED, ROTATED) else task.benchmark.card.chance.get(task.kind.best_of)
+        chance = task.benchmark.card.chance.get(task.kind.best_of) if task.keeps_chance else None
         return chance + self.found.inflation if self.found and chance is not None else None
 
     def cells(self) -> tuple[Cell, ...]:

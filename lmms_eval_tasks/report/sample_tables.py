@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import entries_of, versions_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import references_of, samples_of
@@ -14,7 +13,6 @@ from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
 from lmms_eval_tasks.utils.scoring.metrics import SELF_AGREEMENT, over_samples, variances
-from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
 HEADINGS = ("score", "samples", "mean", "any of k", "all of k", "majority", "from samples", "agreement")
 READING = (
@@ -39,8 +37,8 @@ def sample_panels(name: str, runs: Sequence[Run]) -> list[Panel]:
 
 def _tables(runs: Sequence[Run], only: str) -> Iterator[FittingTable]:
     for name, entries in entries_of(runs, only).items():
-        task = registry().find_task(entries[0][1][0])
-        rotated = task is not None and task.view == ROTATED
+        run, tasks = entries[0]
+        rotated = any(record.orders for record in run.records[tasks[0]])
         over = "orders of its options" if rotated else "samples"
         table = FittingTable(f"{name}: over {over}", ("run", *HEADINGS), names=2, blank_repeats=True)
         table.signature = f"{name}, version {versions_of(name, entries)}; {METHOD}"

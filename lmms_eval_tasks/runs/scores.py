@@ -19,7 +19,6 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run, arrange, note_cut, read_latest, read_run
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.runs.run_files import RESULTS, ResultsFile, card_path, read_results, results_files
-from lmms_eval_tasks.utils.benchmark.benchmark import MASKED
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_object
@@ -40,7 +39,6 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     score_tasks,
     variances,
 )
-from lmms_eval_tasks.utils.scoring.orders import ROTATED
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PAIR_METRICS = (
@@ -74,7 +72,7 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
     seen = []
     for one in references:
         models = tuple(model for model in published if model.score == one.metric.name)
-        chance = None if known.view in (MASKED, ROTATED) else one.chance
+        chance = one.chance if known.keeps_chance else None
         note = " ".join(f"{model.model}: {model.note}" for model in models if model.note)
         seen.append(replace(one, chance=chance, people=(), published=models, note=note))
     return tuple(seen)

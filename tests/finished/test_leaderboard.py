@@ -116,16 +116,6 @@ def test_all_that_is_wrong_is_named_at_once(world: Path, monkeypatch: pytest.Mon
     expected("\n".join([*shown, refused("less")]))
 
 
-def test_data_that_is_not_the_release(expected: Expected) -> None:
-    def simulate(lines: list[Line]) -> list[Line]:
-        return [{**line, "record": {**line["record"], "data_set": {"kind": "sample"}}} for line in lines]
-
-    with_log(Path("run"), Path("made"), "causalvqa_paired", simulate)
-    shown = refused("made")
-    expected(shown + submit("made", "--allow-unofficial"))
-    assert_written(*WRITTEN)
-
-
 def test_a_file_that_cannot_be_written_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path) -> AbstractContextManager[Path]:
         if path.name == "mvp_mini.jsonl":

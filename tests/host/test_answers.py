@@ -194,21 +194,23 @@ def test_what_is_no_answer_is_neither_kept_nor_taken_where_an_earlier_version_ke
             path.unlink()
 
 
-@pytest.mark.parametrize(
-    ("model", "sizes"),
-    [
-        (Model(batch_size=2), [2, 2, 1]),
-        (Model(batch_size="auto"), [1] * 5),
-        (Model(_workers=["cuda:0", "cuda:1"]), [2, 2, 1]),
-        (Model(num_concurrent=1), [1] * 5),
-        (Model(num_concurrent=2), [5]),
-        (Model(num_concurrent=1, adaptive_concurrency=True, adaptive_config=SimpleNamespace(max_concurrency=16)), [5]),
-    ],
-)
-def test_an_adapter_gets_what_it_can_answer_at_once(world: World, model: Model, sizes: list[int]) -> None:
-    world.run(model)
-    assert [len(call) for call in model.calls] == sizes
-    assert all(model.silent) and not tqdm(disable=False).disable
+def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) -> None:
+    adaptive = {"adaptive_concurrency": True, "adaptive_config": SimpleNamespace(max_concurrency=16)}
+    for number, (sizes, settings) in enumerate(
+        [
+            ([2, 2, 1], {"batch_size": 2}),
+            ([1] * 5, {"batch_size": "auto"}),
+            ([2, 2, 1], {"_workers": ["cuda:0", "cuda:1"]}),
+            ([1] * 5, {"num_concurrent": 1}),
+            ([5], {"num_concurrent": 2}),
+            ([5], {"num_concurrent": 1, **adaptive}),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        World(folder).run(model := Model(**settings))
+        assert [len(call) for call in model.calls] == sizes
+        assert all(model.silent) and not tqdm(disable=False).disable
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
@@ -301,25 +303,26 @@ def test_one_setting_turns_it_off_or_names_the_folder_and_one_warning_says_that_
     assert sum("Answers cannot be kept" in line for line in log) == 1
 
 
-@pytest.mark.parametrize(
-    ("damage", "asked", "warning"),
-    [
-        (lambda line: "{\n", ["item-4"], "1 line kept in"),
-        (lambda line: "null\n", ["item-4"], "1 line kept in"),
-        (lambda line: '{"text": "A", "tokens": null}\n', ["item-4"], "1 line kept in"),
-        (lambda line: "[" * 10_000 + "\n", ["item-4"], "1 line kept in"),
-        # Cut off where the process was killed: whole but for its end is whole.
-        (lambda line: line[:-1], [], ""),
-        (lambda line: line[: len(line) // 2], ["item-4"], ""),
-        (lambda line: "", ["item-4"], ""),
-        # Of another form.
-        (lambda line: json.dumps({**json.loads(line), "tokens": {"none": 1}}) + "\n", ["item-4"], "is asked again"),
-    ],
-    ids=["cut", "null", "no key", "deep", "no end", "half", "nothing", "other tokens"],
-)
+DAMAGES: dict[str, tuple[Callable[[str], str], list[str], str]] = {
+    "cut": (lambda line: "{\n", ["item-4"], "1 line kept in"),
+    "null": (lambda line: "null\n", ["item-4"], "1 line kept in"),
+    "no key": (lambda line: '{"text": "A", "tokens": null}\n', ["item-4"], "1 line kept in"),
+    "deep": (lambda line: "[" * 10_000 + "\n", ["item-4"], "1 line kept in"),
+    # Cut off where the process was killed: whole but for its end is whole.
+    "no end": (lambda line: line[:-1], [], ""),
+    "half": (lambda line: line[: len(line) // 2], ["item-4"], ""),
+    "nothing": (lambda line: "", ["item-4"], ""),
+    "other form": (
+        lambda line: json.dumps({**json.loads(line), "tokens": {"none": 1}}) + "\n", ["item-4"], "is asked again"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGES)
 def test_a_damaged_line_costs_its_answer_alone(
-    world: World, log: list[str], caplog: pytest.LogCaptureFixture, damage: Any, asked: list[str], warning: str
+    world: World, log: list[str], caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
+    damage, asked, warning = DAMAGES[what]
     world.run(Model())
     world.change_lines(lambda lines: [*lines[:-1], damage(lines[-1])])
     answers, _ = world.run(model := Model())

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -224,22 +223,6 @@ def facts(task: str, clips_needed: bool = False) -> dict[str, str]:
     state = new_state(task, Evaluation(clips_needed))
     state.doc_to_text(docs_of(state)[0], {})
     return rank_facts([state])
-
-
-CHANGES: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
-    "cast_bench, prompt": lambda patch: patch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter"),
-    "cast_bench, boxes": lambda patch: patch.setenv("LMMS_EVAL_TASKS_BOXES", "yxyx_px"),
-    "version of lmms-eval-tasks": lambda patch: patch.setattr("lmms_eval_tasks.__version__", "9.9"),
-}
-
-
-def test_prompts_settings_and_versions_are_compared(world: Path) -> None:
-    before = facts("cast_bench")
-    for what, change in CHANGES.items():
-        with pytest.MonkeyPatch.context() as patch:
-            change(patch)
-            after = facts("cast_bench")
-        assert {name for name in before if before[name] != after[name]} == {what}
 
 
 def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

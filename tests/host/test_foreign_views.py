@@ -92,21 +92,18 @@ def test_options_alone_are_asked_about_as_the_task_asks(asks: Any) -> None:
     assert ROW["question"] == QUESTION
 
 
-@pytest.mark.parametrize(
-    ("asks", "row", "message"),
-    [
+def test_a_question_that_cannot_be_left_out_stops_the_run() -> None:
+    for asks, row, message in (
         (ask, {**ROW, "question": ""}, "a column question, which is to be left out, but one has video, question"),
         (ask, {"video": "clip.mp4", "query": QUESTION}, "a column question, which is to be left out"),
         ("{{query}} {{candidates}}", {**ROW, "query": QUESTION}, "the column question has the whole question"),
         (ask, {**ROW, "candidates": ["Left.", f"{QUESTION} Right."]}, "the column question has the whole question"),
         ("{{question}} Say it.", ROW, "Expected a prompt that shows options"),
         ("question", ROW, "Expected a prompt that shows options"),
-    ],
-)
-def test_a_question_that_cannot_be_left_out_stops_the_run(asks: Any, row: dict[str, Any], message: str) -> None:
-    assert message in refusal(bind_view(config("video_only", doc_to_text=asks))["doc_to_text"], row)
-    if callable(asks) and "query" not in row:
-        assert message in refusal(bind_view(config("video_only", doc_to_messages=put))["doc_to_messages"], row)
+    ):
+        assert message in refusal(bind_view(config("video_only", doc_to_text=asks))["doc_to_text"], row)
+        if callable(asks) and "query" not in row:
+            assert message in refusal(bind_view(config("video_only", doc_to_messages=put))["doc_to_messages"], row)
 
 
 def test_tasks_and_views_that_cannot_be_bound_stop_the_run() -> None:

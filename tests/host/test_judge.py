@@ -118,24 +118,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
     expected("\n\n".join(refused))
 
 
-def test_the_providers_own_variables_name_the_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with JudgeServer(in_turn([GOOD])) as server:
-        monkeypatch.setenv("OPENAI_API_URL", server.url)
-        monkeypatch.setenv("LLM_JUDGE_URL", f"{server.url}/chat/completions")
-        monkeypatch.setenv("AZURE_API_KEY", KEY)
-        monkeypatch.setenv("AZURE_ENDPOINT", f"{server.url.removesuffix('/v1')}/")
-        for provider in ("openai", "local", "azure"):
-            assert connect(None, tmp_path / provider, provider=provider).judge(case()).reply == Grade(score=7)
-        monkeypatch.setenv("API_VERSION", "2030-01-01")
-        connect(None, tmp_path / "azure", provider="azure").judge(case("y"))
-    assert [path for path, _ in server.heads] == [
-        *["/v1/chat/completions"] * 2,
-        "/openai/deployments/asked/chat/completions?api-version=2024-02-15-preview",
-        "/openai/deployments/asked/chat/completions?api-version=2030-01-01",
-    ]
-    assert server.heads[2][1]["api-key"] == KEY and "Authorization" not in server.heads[2][1]
-
-
 def test_lmms_eval_counts_the_tokens_of_a_judge_and_no_reply_is_kept_with_a_key(tmp_path: Path) -> None:
     from lmms_eval.models.model_utils import usage_metrics
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lmms_eval_tasks.host.asking.samples import sample_of, seed_of, take_all_samples
+from lmms_eval_tasks.utils.benchmark.benchmark import View
 
 
 class Drawing:
@@ -52,7 +53,7 @@ def test_all_answers_reach_the_hooks_and_what_draws_nothing_is_named(
 ) -> None:
     tasks = {}
     for repeats, filters in ((1, None), (4, None), (4, [{"name": "x"}])):
-        state = type("State", (), {"name": f"task {len(tasks)}", "view": SimpleNamespace(name="")})()
+        state = type("State", (), {"name": f"task {len(tasks)}", "view": View()})()
         config = SimpleNamespace(repeats=repeats, generation_kwargs=generation, filter_list=filters)
         tasks[state] = SimpleNamespace(config=config, _filters=["the host's"])
     take_all_samples(object(), tasks)

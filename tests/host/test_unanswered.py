@@ -69,23 +69,21 @@ class Adapter:
 COUNTED = GenerationResult("", TokenCounts(output_tokens=7))
 
 
-@pytest.mark.parametrize(
-    ("asked", "returned"),
-    [
-        (["A", RuntimeError("shapes\ndiffer")], ["A", "[LMMS_EVAL_REQUEST_FAILED] RuntimeError: shapes differ"]),
+def test_an_empty_text_for_an_exception_says_so() -> None:
+    failed = "[LMMS_EVAL_REQUEST_FAILED] "
+    for asked, returned in (
+        (["A", RuntimeError("shapes\ndiffer")], ["A", f"{failed}RuntimeError: shapes differ"]),
         (["A", ""], ["A", ""]),
         ([None, NO_CONTENT], ["", ""]),
         ([RuntimeError("tried again", "INFO", "lmms_eval.models.chat.adapter")], [""]),
         ([RuntimeError("of a library", "ERROR", "lmms_eval.utils")], [""]),
-        ([COUNTED, ValueError("x")], [COUNTED, "[LMMS_EVAL_REQUEST_FAILED] ValueError: x"]),
-    ],
-)
-def test_an_empty_text_for_an_exception_says_so(asked: list[Any], returned: list[Any]) -> None:
-    model = Adapter()
-    with AskedModel(model, FailedRequests(model)).lasting():
-        assert model.generate_until([ValueError("of an earlier part")]) != [""]
-        assert model.generate_until(asked) == returned
-    assert model.generate_until([ValueError("x")]) == [""] and not vars(model)
+        ([COUNTED, ValueError("x")], [COUNTED, f"{failed}ValueError: x"]),
+    ):
+        model = Adapter()
+        with AskedModel(model, FailedRequests(model)).lasting():
+            assert model.generate_until([ValueError("of an earlier part")]) != [""]
+            assert model.generate_until(asked) == returned
+        assert model.generate_until([ValueError("x")]) == [""] and not vars(model)
 
 
 def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
@@ -131,12 +129,12 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
         assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
 
 
-@pytest.mark.parametrize("is_heard", [False, True])
-def test_one_rank_with_an_answer_is_enough(is_heard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_rank_with_an_answer_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = ThreadRanks(2, monkeypatch)
     both = {("one", "item-0"): (FAILED, "busy"), ("one", "item-1"): (BUDGET, "")}
-    said = ranks.run(lambda rank: describe_silence(Evaluation(unanswered=both, is_heard=is_heard and rank == 1)))
-    assert [one is None for one in said] == [is_heard] * 2
+    for is_heard in (False, True):
+        said = ranks.run(lambda rank: describe_silence(Evaluation(unanswered=both, is_heard=is_heard and rank == 1)))  # noqa: B023
+        assert [one is None for one in said] == [is_heard] * 2
 
 
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
@@ -253,25 +251,19 @@ def words(text: str, **_: Any) -> dict[str, list[str]]:
     return {"input_ids": text.split()}
 
 
-@pytest.mark.parametrize(
-    ("said", "tokens", "tokenizer", "is_cut_off"),
-    [
+def test_an_answer_that_used_all_its_tokens_was_cut_off() -> None:
+    for said, tokens, tokenizer, is_cut_off in (
         (LIMIT, LIMIT, words, True),
         (LIMIT, LIMIT - 1, words, False),
         (LIMIT, None, words, False),
         (3, LIMIT, words, False),  # padded to the longest of its batch
         (0, LIMIT, None, True),  # a server whose reasoning is no part of the text
-    ],
-)
-def test_an_answer_that_used_all_its_tokens_was_cut_off(
-    said: int, tokens: int | None, tokenizer: Any, is_cut_off: bool
-) -> None:
-    model = SimpleNamespace(tokenizer=tokenizer)
-    asked = requests("word " * said, tokens)
-    assert asked.is_cut_off("item", model) is is_cut_off
-    assert not asked.is_cut_off("of another rank", model)
-    assert requests("word " * said, tokens, limit=str(LIMIT)).is_cut_off("item", model) is is_cut_off
-    assert not requests("word " * said, tokens, limit="many").is_cut_off("item", model)
+    ):
+        model, text = SimpleNamespace(tokenizer=tokenizer), "word " * said
+        assert requests(text, tokens).is_cut_off("item", model) is is_cut_off
+        assert not requests(text, tokens).is_cut_off("of another rank", model)
+        assert requests(text, tokens, limit=str(LIMIT)).is_cut_off("item", model) is is_cut_off
+        assert not requests(text, tokens, limit="many").is_cut_off("item", model)
 
 
 def test_what_it_weighs_is_not_read_and_its_record_says_why(world: Path) -> None:

@@ -15,7 +15,6 @@ from lmms_eval_tasks.host.asking.stages import Ask, AskingStage
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
 SAMPLE, SEED = "__sample__", "__seed__"
 """The entries of a request's metadata with the number of its sample, from 1, and with the seed by which it is drawn."""
@@ -78,7 +77,7 @@ def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:
     from lmms_eval.api.filter import FilterEnsemble
 
     several = {state.name: task for state, task in tasks.items() if (task.config.repeats or 1) > 1}
-    if rotated := [state.name for state in tasks if state.name in several and state.view.name == ROTATED]:
+    if rotated := [state.name for state in tasks if state.name in several and state.view.in_every_order]:
         stop_if_any(
             f"Expected one sample an item of {summarize_names(rotated)}, which asks each in every order of options. "
             "Run it by itself, without --repeats."

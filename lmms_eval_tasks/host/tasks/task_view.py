@@ -13,7 +13,7 @@ from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, TaskSettings, without_clip
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
-from lmms_eval_tasks.utils.benchmark.benchmark import OPTION_VIEWS, Benchmark, Shown, View
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
@@ -34,7 +34,7 @@ from lmms_eval_tasks.utils.data.made import (
 )
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.orders import ROTATED, replace_key, rotate, turn_back
+from lmms_eval_tasks.utils.scoring.orders import replace_key, rotate, turn_back
 from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
@@ -205,8 +205,10 @@ class TaskView:
         shown = "a caption" if self._view.captioned else self._view.shown.value
         position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
         options = ", and options without the question" if self._view.options_alone else ""
-        if self._view.name in OPTION_VIEWS:
-            options = ", and options in every order" if self._view.name == ROTATED else ", and no option that is right"
+        if self._view.in_every_order:
+            options = ", and options in every order"
+        elif self._view.without_key:
+            options = ", and no option that is right"
         return f"{self._view.name}: {shown}{position}{options}"
 
     def select(self, table: datasets.Dataset) -> datasets.Dataset:
@@ -217,7 +219,7 @@ class TaskView:
 
             rows = [dict(self._kind.masking.row(row)) for row in table.to_list()]
             return datasets.Dataset.from_list(rows, features=table.features)
-        if self._view.name in OPTION_VIEWS:
+        if self._view.moves_options:
             import datasets
 
             asked = table.to_list()
@@ -231,7 +233,7 @@ class TaskView:
         return table.select(sorted(first.values()))
 
     def _move_options(self, row: Row) -> Iterator[Row]:
-        if self._view.name == ROTATED:
+        if self._view.in_every_order:
             return rotate(row, self._kind.by_option)
         return iter((replace_key(row),))
 
@@ -332,7 +334,7 @@ class TaskView:
         """Return a record with what was shown of its item, by the index of a single frame; of a description, no
         score."""
         record = replace(record, view=self._view.name)
-        if self._view.name == ROTATED:
+        if self._view.in_every_order:
             record = turn_back(record, row)
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card, Row
 from lmms_eval_tasks.utils.people.inquiries import Inquiry, with_usual
-from lmms_eval_tasks.utils.scoring.orders import NONE_OF_THESE, ROTATED
+from lmms_eval_tasks.utils.scoring.record import ROTATED
 
 if TYPE_CHECKING:
     import datasets
@@ -48,6 +48,7 @@ CLIP_VIEWS = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED)
 """Those that change what is shown and leave the words, which suit every task about a clip."""
 VIEWS = (*CLIP_VIEWS, VIDEO_ONLY, SOCRATIC)
 """Those that need nothing of a benchmark but its clips, questions and options."""
+NONE_OF_THESE = "none_of_these"
 OPTION_VIEWS = (ROTATED, NONE_OF_THESE)
 """Those that move options, which suit every task with lettered ones."""
 MASKED = "masked"
@@ -74,6 +75,8 @@ class View:
     options_alone: bool = False
     captioned: bool = False
     describes: bool = False
+    in_every_order: bool = False
+    without_key: bool = False
 
     @property
     def family(self) -> str:
@@ -86,6 +89,15 @@ class View:
     @property
     def needs_clip(self) -> bool:
         return self.shown is not Shown.NOTHING
+
+    @property
+    def moves_options(self) -> bool:
+        return self.in_every_order or self.without_key
+
+    @property
+    def keeps_chance(self) -> bool:
+        """Whether a guess is right as often as in the whole task."""
+        return not self.in_every_order and self.shown is not Shown.MASKED
 
     @property
     def is_made(self) -> bool:
@@ -105,8 +117,8 @@ _VIEWS = {
         View(VIDEO_ONLY, options_alone=True),
         View(SOCRATIC, Shown.NOTHING, captioned=True),
         View(CAPTIONS, describes=True),
-        View(ROTATED),
-        View(NONE_OF_THESE),
+        View(ROTATED, in_every_order=True),
+        View(NONE_OF_THESE, without_key=True),
     )
 }
 
@@ -395,6 +407,12 @@ class Task:
     def view(self) -> str:
         """Name of the view that it shows; empty for the whole item."""
         return str(self.pointer.get("view", ""))
+
+    @property
+    def keeps_chance(self) -> bool:
+        """Whether a guess is right as often as the benchmark's card says."""
+        view = find_view(self.view)
+        return view is None or view.keeps_chance
 
     @property
     def no_submission(self) -> str:

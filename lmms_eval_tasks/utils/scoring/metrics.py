@@ -18,8 +18,8 @@ from math import fsum
 from statistics import fmean, variance
 from typing import Any, Literal, NamedTuple, get_args
 
-from lmms_eval_tasks.utils.scoring.orders import ORDERS, ROTATED, whole_id
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.orders import whole_id
+from lmms_eval_tasks.utils.scoring.record import ORDERS, Outcome, Record
 
 PERCENT = (0.0, 100.0)
 PAIR = 2
@@ -126,8 +126,8 @@ class Metric:
             mean = None if self.errors == "none" else mean_of_known(map(self.value, record.each))
             return {"samples": items, "group_id": record.group_id, **({} if mean is None else {"score": mean})}
         value = self.value(record)
-        if record.view == ROTATED:
-            whole = {"item": whole_id(record.item_id), ORDERS: record.fields.get(ORDERS, 1)}
+        if record.orders:
+            whole = {"item": whole_id(record.item_id), ORDERS: record.orders}
             return {"group_id": record.group_id, "value": value, **self._places(record), **whole}
         if self.errors == "plain":
             return value
@@ -162,10 +162,10 @@ class Metric:
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
         records = list(records)
-        samples, rotated = self.sample_units(records), bool(records) and records[0].view == ROTATED
+        samples, rotated = self.sample_units(records), any(record.orders for record in records)
         if len(samples) == 1 and not rotated:
             return samples[0]
-        need = {record.item_id: max(len(record.each), record.fields.get(ORDERS, 0)) for record in records}
+        need = {record.item_id: max(len(record.each), record.orders) for record in records}
         return self._join(samples, need, rotated)
 
     def sample_units(self, records: Iterable[Record]) -> list[dict[Stratum, list[ScoreUnit]]]:
@@ -354,9 +354,9 @@ def vote(record: Record) -> Record:
 
 def settle(record: Record) -> Record:
     """The record that stands for an item's samples: by `vote`; of options in every order one that is not right."""
-    if record.view != ROTATED:
+    if not record.orders:
         return vote(record)
-    if len(record.each) < record.fields.get(ORDERS, 1):
+    if len(record.each) < record.orders:
         return replace(record, outcome=Outcome.UNSCORED, samples=())
     return replace(min(record.each, key=lambda one: (one.correct is not None, bool(one.correct))), samples=())
 

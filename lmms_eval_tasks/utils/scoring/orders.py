@@ -8,12 +8,8 @@ from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.record import ORDERS, Record
 
-ROTATED, NONE_OF_THESE = "rotated", "none_of_these"
-"""The views that move options."""
-ORDERS = "orders"
-"""Field of a record of the view `rotated`: in how many orders its item is asked."""
 NONE = "None of these"
 """The option that stands in place of the key."""
 _TURN = re.compile(r"#rotated(\d+)$")
@@ -65,14 +61,14 @@ def turn_back(record: Record, row: Mapping[str, Any]) -> Record:
         return ascii_uppercase[(ascii_uppercase.index(shown) + turn) % count]
 
     turned = replace(record, expected=letter(record.expected), answered=letter(record.answered))
-    return turned.with_fields(**{ORDERS: count})
+    return turned.with_fields(**{ORDERS: count or 1})
 
 
 def join_orders(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield one record for each item: those of its other orders are its samples; records of other views as they are."""
+    """Yield one record for each item: those of its other orders are its samples; items in one order as they are."""
     found: dict[str, list[Record]] = {}
     for record in records:
-        if record.view == ROTATED:
+        if record.orders:
             found.setdefault(whole_id(record.item_id), []).append(record)
         else:
             yield record

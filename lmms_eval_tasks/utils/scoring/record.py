@@ -23,6 +23,11 @@ HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 CUT_OFF = "cut off"
 """The detail of the record of an answer that used all of its tokens."""
 
+ROTATED = "rotated"
+"""The view that asks each item in every order of its options."""
+ORDERS = "orders"
+"""Field of its records: in how many orders the item is asked."""
+
 FRAME = "frame"
 """Field of a record that has the index of the single frame that was shown."""
 
@@ -154,6 +159,12 @@ class Record:
     def each(self) -> tuple[Record, ...]:
         """The records of all of the item's answers, this one first."""
         return self, *self.samples
+
+    @property
+    def orders(self) -> int:
+        """In how many orders of its options the item is asked, each by a row; 0 where it is asked in one alone."""
+        orders: int = self.fields.get(ORDERS, 1) if self.view == ROTATED else 0
+        return orders
 
     @property
     def correct(self) -> bool | None:
