@@ -263,7 +263,6 @@ class ManagesOurTasks:
 
 
 def evaluation_of(manager: Any) -> Evaluation:
-    """Return the evaluation that a task manager was made for."""
     evaluation: Evaluation = getattr(manager, WRAPPED)
     return evaluation
 

@@ -140,7 +140,6 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
 
 
 def _save_scores(saved: Path, results: Results) -> ScoresFile | None:
-    """Write the scores of a run with their intervals beside its results file."""
     records = results.evaluation.records
     logs = read_lines(
         {task: [{RECORD: record} for record in records.get(task, ())] for task in results.get("configs", ())}
@@ -351,7 +350,6 @@ class CardRun:
         return known(self.evaluation.clip_reader, "how the model reads clips is not known")
 
     def denoising(self) -> Mapping[str, Any]:
-        """Return how denoising losses were measured."""
         measured = self.attribute("engine", "facts")
         return {name: partial(measured.__getitem__, name) for name in DENOISING} if measured else {}
 

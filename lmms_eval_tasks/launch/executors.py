@@ -81,8 +81,6 @@ Running = Mapping[LaunchedPart, Holder | None]
 
 
 class Jobs:
-    """The jobs of a launch in one place."""
-
     pause: float
     """Seconds between two looks at them."""
 
@@ -124,7 +122,6 @@ class Jobs:
         """End what a killed job has left."""
 
     def _folder(self, name: str) -> Path:
-        """Return a new folder for submitit's files."""
         jobs = self._plan.folder / JOBS
         jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
         return jobs / f"{name}-{uuid4().hex[:8]}"
@@ -269,7 +266,6 @@ def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Ite
 
 
 def read_parameters(given: Iterable[str]) -> dict[str, Any]:
-    """Read the SLURM parameters given as ``--slurm KEY=VALUE``."""
     from submitit.slurm.slurm import _get_default_parameters
 
     named: dict[str, Any] = {}

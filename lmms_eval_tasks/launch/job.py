@@ -77,8 +77,6 @@ class _Stop(BaseException):
 
 @dataclass(frozen=True)
 class PartJob:
-    """Runs the command of a part."""
-
     part: LaunchedPart
     command: tuple[str, ...]
     variables: Mapping[str, str | None]

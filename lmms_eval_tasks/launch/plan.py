@@ -47,7 +47,6 @@ class Setting(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The option of lmms-eval that takes it."""
         return GEN_KWARGS if self.name in GENERATION else MODEL_ARGS
 
 
@@ -64,7 +63,6 @@ class LaunchedPart:
 
     @property
     def log(self) -> Path:
-        """The file of what its command printed."""
         return self.folder / f"{self.name}.log"
 
     def _state(self, ending: str) -> Path:
@@ -79,7 +77,6 @@ class LaunchedPart:
         write_file(self._state("done.json"), json.dumps({"results": results.relative_to(self.out).as_posix()}) + "\n")
 
     def read_results(self) -> Path:
-        """Return the results file of a part that is done."""
         return self.out / str(json.loads(self._state("done.json").read_text(encoding="utf-8"))["results"])
 
     @contextmanager
@@ -123,8 +120,6 @@ JOBS = "jobs"
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """A command in parts."""
-
     command: tuple[str, ...]
     out: Path
     parts: tuple[LaunchedPart, ...]
@@ -204,7 +199,6 @@ class LaunchPlan:
 
 
 def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
-    """Return the plan of a run in so many parts."""
     out, identity = _identify(command)
     folder = out / PARTS
     shards = [Shard(number, count) for number in range(1, count + 1)]
@@ -278,7 +272,6 @@ def _find(command: Sequence[str], option: str) -> tuple[int, str]:
 
 
 def _digests(tasks: str) -> dict[str, str]:
-    """Return the SHA-256 of the prepared table of each task of ours."""
     members = [task for name in tasks.split(",") for task in registry().find_members(name.strip())]
     return {task.name: read_table(task.benchmark.card, task.split)[1].table_sha256 for task in members}
 

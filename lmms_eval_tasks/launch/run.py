@@ -48,7 +48,6 @@ class Show:
 
 @contextmanager
 def show_parts(count: int) -> Iterator[Show]:
-    """Show a launch of so many parts as long as the block lasts."""
     show = Show(count)
     with show.bar:
         yield show

@@ -74,7 +74,6 @@ class Cost:
         return paid
 
     def cells(self, price: Price) -> dict[str, Cell]:
-        """Return the cells of a table by their headings."""
         cells: dict[str, Cell] = {f"tokens {name}": Number(self.tokens(kind)) for name, kind in KINDS.items()}
         cells["s a clip"] = Number(self.seconds_a_clip, digits=2)
         cells |= {name: int(self.sums[f"answers {name}"]) for name in ("cut off", "failed", "kept")}

@@ -46,8 +46,6 @@ _EXPECTED = "Expected logged items of one of our tasks, but got"
 
 @dataclass(frozen=True)
 class LoggedItem:
-    """A line of a sample log."""
-
     where: str
     record: Record
     values: Mapping[str, Any]
@@ -133,8 +131,6 @@ ENDS = r"(?![A-Za-z0-9]|\.\d)"
 
 @dataclass(frozen=True)
 class SeriesValue:
-    """Position of a run in a series."""
-
     name: str
     number: float
 
@@ -219,7 +215,6 @@ class Run:
         return self.groups.get(name, (name,)) if name else tuple(self.records)
 
     def set_of(self, task: str) -> DataSet:
-        """Kind of the set that a task of the run asked about."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:

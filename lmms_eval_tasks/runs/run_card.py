@@ -48,7 +48,6 @@ class TrainedOn(BaseModel):
     tool_version: str
 
     def summary(self) -> str:
-        """One line for a run card."""
         stages = "; then ".join(
             f"{stage.method} on {stage.items:,} questions about {stage.clips:,} clips "
             f"(rows {stage.rows_sha256[:12]}), {stage.progress}"
@@ -118,8 +117,6 @@ def known(value: Any, why: str) -> Any:
 
 
 class CardField(NamedTuple):
-    """A field of run cards."""
-
     section: str
     """Its section; of tasks and hazards, the beginning of its name."""
     name: str
@@ -234,8 +231,6 @@ _BY_NAME = {(field.section, field.name): field for field in FIELDS}
 
 @dataclass(frozen=True)
 class CardDifference:
-    """A field in which runs differ."""
-
     section: str
     field: str
     values: tuple[Value, ...]

@@ -43,8 +43,6 @@ Limit = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Shard(NamedTuple):
-    """One of the parts into which a run is cut."""
-
     part: int
     of: int
 

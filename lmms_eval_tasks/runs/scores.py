@@ -224,7 +224,6 @@ def read_scores(path: Path) -> ScoresFile:
 
 
 def scores_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ScoresFile.model_json_schema()}
 
 
@@ -333,8 +332,6 @@ def _entry(metric: Metric, counted: Sequence[Units], split: tuple[float, float] 
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The scores of a run, and what it was made with."""
-
     path: Path
     scores: ScoresFile
     card: Sections

@@ -118,8 +118,6 @@ about the same 2,400 tokens of video took of the first one's time, on a CPU with
 
 @dataclass(frozen=True)
 class Deal:
-    """The questions and clips of each rank."""
-
     ranks: tuple[int, ...]
     clips: tuple[Mapping[Path, float], ...]
 
@@ -336,7 +334,6 @@ class PartOfRun(AskingStage):
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        """Restrict lmms-eval to the documents of the part."""
         if current_exchange().rank == 0:
             asked, every = sum(map(len, self.documents.values())), sum(one["effective"] for one in self.whole.values())
             logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
@@ -367,7 +364,6 @@ class PartOfRun(AskingStage):
 
 
 def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None, offset: int) -> PartOfRun:
-    """Return the items that a part of a run asks."""
     from lmms_eval.evaluator import get_sample_size
 
     dealt: dict[tuple[str, str], Mapping[str, int]] = {}

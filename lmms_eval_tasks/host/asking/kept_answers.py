@@ -63,8 +63,6 @@ def log_kept(count: int, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class ItemRequest:
-    """One request about an item."""
-
     key: str
     task: str
     item_id: str
@@ -73,8 +71,6 @@ class ItemRequest:
 
 
 class AnswerFiles:
-    """The answers of one model."""
-
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self._identity, self._model = identity, _digest(identity)
         self.folder = folder / self._model[:16]

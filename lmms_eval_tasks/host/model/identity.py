@@ -66,8 +66,6 @@ def get_nested_attr(holder: Any, *names: str) -> Any:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of a model."""
-
     commit: str | None = None
     precision: str | None = None
     family: str | None = None

@@ -83,8 +83,6 @@ def read_opened() -> None:
 
 @dataclass(frozen=True)
 class QwenReader:
-    """Reader by which qwen-vl-utils decodes clips."""
-
     name: str
     instead_of: str | None = None
     reason: str | None = None
@@ -138,15 +136,12 @@ _QWEN_CALLS = frozenset({"process_vision_info", "fetch_video"})
 
 @dataclass(frozen=True)
 class ClipReader:
-    """Reader by which a model decodes clips."""
-
     name: str
     read: Callable[[Path, int], tuple[int, str]]
     qwen: QwenReader | None = None
 
     @property
     def warning(self) -> str | None:
-        """Warning for the user about the reader, or None if there is none."""
         if self.qwen is None or self.qwen.reason is None:
             return None
         return (

@@ -193,8 +193,6 @@ GROUPS = ("group", "tag")
 
 @dataclass(frozen=True)
 class WrittenViews:
-    """Names of the tasks and groups that were written."""
-
     tasks: tuple[str, ...]
     groups: tuple[str, ...]
 

@@ -175,7 +175,6 @@ class Results(dict[str, Any]):
 
 
 def view_of(pointer: Pointer) -> View:
-    """Return the view that a task's pointer names."""
     name, benchmark = pointer.get("view", ""), find_benchmark(pointer["benchmark"])
     view, kind = find_view(name), benchmark.kind_of(pointer)
     if view is None or not kind.offers(view):
@@ -186,13 +185,11 @@ def view_of(pointer: Pointer) -> View:
 
 
 def shows_videos(evaluation: Evaluation) -> bool:
-    """Whether any task of a run shows its model a video."""
     shown = {state.view.shown for state in evaluation.tasks.values()}
     return evaluation.clips_needed and bool(shown - {Shown.NOTHING, Shown.FRAME})
 
 
 def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:
-    """Return the scores that a task or group lists, by their names."""
     benchmark = find_benchmark(pointer["benchmark"])
     known = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
     if unknown := [name for name in names if name not in known]:

@@ -115,8 +115,6 @@ def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 class Encode(NamedTuple):
-    """Input that a model has to encode for a clip."""
-
     clip: Path
     seen: str
     is_video: bool = True
@@ -160,7 +158,6 @@ def _load(made: MadeClip) -> str | Image:
 
 
 def open_store() -> ClipStore:
-    """Return the store of made frames and clips."""
     return _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
 
 
@@ -177,8 +174,6 @@ def _open_store(folder: Path, limit: str | None) -> ClipStore:
 
 
 class ItemKey(NamedTuple):
-    """Key of an answer to an item, besides the question asked."""
-
     item_id: str
     files: tuple[Path, ...]
     shown: Mapping[str, Any]
@@ -194,14 +189,11 @@ class Asked:
 
 
 class TaskView:
-    """View of one task's items."""
-
     def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], asked: Asked) -> None:
         self._view, self._benchmark, self._asked = view, benchmark.name, asked
         self._kind, self._columns = benchmark.kind_of(pointer), len(benchmark.card.clip_columns)
 
     def describe(self) -> str:
-        """Return a description of the view, for a run card."""
         shown = "a caption" if self._view.captioned else self._view.shown.value
         position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
         options = ", and options without the question" if self._view.options_alone else ""
