@@ -10,20 +10,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psutil
 import pytest
 from docs import ROOT, blocks
 from host_run import SCRIPTS, SampleWorld, environment, free_port
-from launch_processes import heed_ctrl_c, processes_of
+from launch_processes import answered, commands, launch_items, wait_for
 
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import results_files
 
-SUPPORT = ROOT / "tests" / "support"
 ITEMS = 12
 DAEMONS = ("munged", "slurmctld", "slurmd")
 COMMANDS = ("sbatch", "squeue", "scancel", "srun", "sinfo")
@@ -137,17 +135,8 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
 
 
-def start(environment: dict[str, str], out: Path, *options: str, parts: int = 3) -> subprocess.Popen[str]:
-    command = [sys.executable, str(SUPPORT / "numbered_items.py"), "--output_path", str(out), *options]
-    launcher = [sys.executable, str(SUPPORT / "launch_parts.py"), str(parts), "2", "time=5 cpus_per_task=1"]
-    return subprocess.Popen(
-        [*launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        preexec_fn=heed_ctrl_c,
-    )  # fmt: skip
-
-
-def answered(out: Path) -> Counter[int]:
-    return Counter(int(item) for file in out.rglob("answers") for item in file.read_text(encoding="utf-8").split())
+def start(variables: dict[str, str], out: Path, *options: str, parts: int = 3) -> subprocess.Popen[str]:
+    return launch_items(out, *options, count=parts, slurm="time=5 cpus_per_task=1", **variables)
 
 
 def queue(environment: dict[str, str]) -> list[str]:
@@ -224,14 +213,3 @@ def test_the_script_of_the_page_runs_one_run_on_several_nodes(
     found = results_files(tmp_path / "out/qwen-two-nodes")
     assert len(found) == 1, output.read_text(encoding="utf-8")
     assert read_run(found[0]).card["run"]["ranks"] == 2
-
-
-def commands(out: Path) -> list[psutil.Process]:
-    return processes_of(out / "parts")["command"]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.1)

@@ -68,31 +68,31 @@ def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
     )
 
 
-def test_a_folder_that_holds_something_is_not_written_to(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", weak(2))
-    leaderboard = tmp_path / "other"
+def refused_to_claim(folder: Path, run: Path) -> str:
+    with pytest.raises(InputError) as error, claimed(folder, run):
+        pytest.fail("claimed")
+    return str(error.value)
+
+
+def test_a_folder_is_written_to_that_holds_nothing_or_what_a_killed_rescore_of_the_same_run_left(
+    tmp_path: Path,
+) -> None:
+    run, leaderboard, out = write_run(tmp_path / "run", weak(2)), tmp_path / "other", tmp_path / "out"
     (leaderboard / "submissions").mkdir(parents=True)
     for folder in (run, tmp_path, leaderboard):
-        with pytest.raises(InputError) as error, claimed(folder, run):
-            pytest.fail("claimed")
-        assert str(error.value) == f"{folder} holds a run already: Expected a new folder. Nothing was written."
-        assert call("rescore", run, "--out", folder)[::2] == (1, f"{error.value}\n")
-
-
-def test_a_folder_whose_rescore_was_killed_is_written_over_by_the_same_run_alone(tmp_path: Path) -> None:
-    run, other, out = tmp_path / "run", tmp_path / "other", tmp_path / "out"
+        refused = refused_to_claim(folder, run)
+        assert refused == f"{folder} holds a run already: Expected a new folder. Nothing was written."
+        assert call("rescore", run, "--out", folder)[::2] == (1, f"{refused}\n")
     with pytest.raises(KeyboardInterrupt), claimed(out, run):
         raise KeyboardInterrupt
-    with pytest.raises(InputError, match="out holds a run already"), claimed(out, other):
-        pytest.fail("claimed")
+    assert "out holds a run already" in refused_to_claim(out, tmp_path / "another")
     with pytest.raises(OSError), claimed(out, run):
         (out / "submissions").mkdir()
         raise OSError("the disk is full")
     with claimed(out, run):
         (out / RESULTS).write_text("{}")
     assert {path.name for path in out.iterdir()} == {"submissions", RESULTS}
-    with pytest.raises(InputError, match="out holds a run already"), claimed(out, run):
-        pytest.fail("claimed")
+    assert "out holds a run already" in refused_to_claim(out, run)
 
 
 @pytest.mark.parametrize("exists", [False, True])

@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from docs import ROOT
-from launch_processes import heed_ctrl_c, processes_of
+from launch_processes import answered, commands, launch, launch_items, processes_of, wait_for
 
-SUPPORT = ROOT / "tests" / "support"
 ITEMS = 12
 
 pytestmark = pytest.mark.slow
-
-
-def launch(count: int, jobs: int, *command: str, gpus: str = "", **variables: str) -> Any:
-    """Start a launch of a command, whose parts this interpreter works on."""
-    launcher = [sys.executable, str(SUPPORT / "launch_parts.py"), str(count), str(jobs), "", sys.executable]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": gpus, **variables}
-    return subprocess.Popen(
-        [*launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        preexec_fn=heed_ctrl_c,
-    )  # fmt: skip
-
-
-def start(out: Path, *options: str, gpus: str = "") -> Any:
-    return launch(3, 2, str(SUPPORT / "numbered_items.py"), "--output_path", str(out), *options, gpus=gpus)
-
-
-def answered(out: Path) -> Counter[int]:
-    return Counter(int(item) for file in out.rglob("answers") for item in file.read_text(encoding="utf-8").split())
-
-
-def commands(out: Path) -> list[psutil.Process]:
-    return processes_of(out / "parts")["command"]
 
 
 def read_until(launcher: Any, text: str) -> str:
@@ -56,15 +26,8 @@ def read_until(launcher: Any, text: str) -> str:
     return read
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.1)
-
-
 def test_a_part_that_fails_is_tried_again_and_named_while_others_go_on(tmp_path: Path) -> None:
-    launcher = start(tmp_path / "out", "--fail", "1", "--silent", "2", gpus="4,GPU-a")
+    launcher = launch_items(tmp_path / "out", "--fail", "1", "--silent", "2", CUDA_VISIBLE_DEVICES="4,GPU-a")
     output, _ = launcher.communicate(timeout=240)
     parts = tmp_path / "out/parts"
     reasons = {1: "exit status 3", 2: "it ended with exit status 0, but wrote no results file"}
@@ -86,11 +49,11 @@ def test_a_part_that_fails_is_tried_again_and_named_while_others_go_on(tmp_path:
 def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its_gpus_away(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("--items", str(ITEMS), "--wait")
-    first = start(out, *options, gpus="0,1")
+    first = launch_items(out, *options, CUDA_VISIBLE_DEVICES="0,1")
     wait_for(lambda: answered(out).total() == 2)
     first.kill()
     first.wait()  # its jobs still have its output open
-    second = start(out, *options, gpus="0,1")
+    second = launch_items(out, *options, CUDA_VISIBLE_DEVICES="0,1")
     output = read_until(second, "Part 2-of-3 is worked on")
     (out / "go").touch()
     output += second.communicate(timeout=240)[0]
@@ -104,7 +67,7 @@ def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its
 
 def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    launcher = start(out, "--items", str(ITEMS), "--wait", "--child")
+    launcher = launch_items(out, "--items", str(ITEMS), "--wait", "--child")
     wait_for(lambda: answered(out).total() == 2)
     assert len(commands(out)) == 4
     launcher.send_signal(signal.SIGINT)
@@ -113,7 +76,7 @@ def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
     assert output.endswith("Interrupted: 0 of 3 parts are done. The same command goes on.\n"), output
     assert not any(processes_of(out / "parts").values())
     (out / "go").touch()
-    output, _ = start(out, "--items", str(ITEMS), "--wait", "--child").communicate(timeout=240)
+    output, _ = launch_items(out, "--items", str(ITEMS), "--wait", "--child").communicate(timeout=240)
     assert answered(out) == Counter(range(1, ITEMS + 1)), output
     results = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("*_results.json")]
     assert sorted(item for result in results for item in result["items"]) == list(range(1, ITEMS + 1))
@@ -130,7 +93,7 @@ sys.exit(f"Wrong key: {key} ({sys.argv[-3]})")
 def test_no_key_is_in_a_file_or_on_the_screen_after_a_failure(tmp_path: Path) -> None:
     token, key, other = "hf-made-up-token", "made-up-key-1", "made,up-key-2"
     words = ["-c", PRINTS, "--output_path", str(tmp_path / "out"), "--api_key", other, "--model_args", f"api_key={key}"]
-    output, _ = launch(1, 1, *words, HF_TOKEN=token).communicate(timeout=240)
+    output, _ = launch(1, *words, HF_TOKEN=token).communicate(timeout=240)
     assert "    Wrong key: [hidden] ([hidden])\n" in output
     files = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert b"Tracker: {'token': [hidden]}\rfirst\r" in b"".join(files)
