@@ -32,8 +32,7 @@ from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.references import published_of_view, published_parts
 from lmms_eval_tasks.utils.scoring.compare import compare_records
-from lmms_eval_tasks.utils.scoring.orders import ROTATED
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, ROTATED, Outcome, Record, UnscoredReason
 
 RIGHT, WRONG, LOST, GONE = (C, C), (C, W), (P, C), (S, C)
 PHYSICS, TEMPORAL = "mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning"
