@@ -215,6 +215,7 @@ class Run:
         return self.groups.get(name, (name,)) if name else tuple(self.records)
 
     def set_of(self, task: str) -> DataSet:
+        """Kind of the set that a task of the run asked about."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:
