@@ -86,7 +86,6 @@ class Mention:
         return self.word(at) in words.FUNCTION or f"{self.word(at)}_{self.word(at + 1)}" in words.FUNCTION_PAIR
 
     def bracketed(self) -> bool:
-        """Whether brackets enclose the letters: "(B)"."""
         return self.word(self.at - 1) in ("(", "[") and self.word(self.last + 1) in (")", "]")
 
     def _read_cue(self) -> Cue:
@@ -208,7 +207,6 @@ class RuleTable(Generic[Verdict]):
 
 
 def is_adverb(word: str) -> bool:
-    """Whether the word ends like an English adverb: "clearly"."""
     return len(word) > 4 and word.endswith("ly") and word not in words.LABEL
 
 

@@ -35,7 +35,6 @@ class BoxConvention(str, Enum):
         return self in (BoxConvention.YXYX_PX, BoxConvention.YXYX_N1000)
 
     def can_convert(self, frame: FrameSize | None, seen: FrameSize | None = None) -> bool:
-        """Whether `to_pixels` has the sizes that this convention needs."""
         if self is BoxConvention.XYXY_RESIZED:
             return frame is not None and seen is not None
         return not self.normalised or frame is not None

@@ -420,7 +420,6 @@ class EvidenceAnswer(NamedTuple):
         return f"the answer object has more than {MAX_ANSWER:,} characters and was not read"
 
     def diagnose(self, letters: str) -> Diagnosis:
-        """The diagnostic reading of the same response."""
         if self.unread:
             ends = f"{self.text[:MAX_ANSWER]}\n{self.text[-MAX_ANSWER:]}"
             return Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False)

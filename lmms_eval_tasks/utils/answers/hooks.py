@@ -269,7 +269,6 @@ def is_hook(function: object) -> TypeGuard[Callable[..., Any]]:
 
 
 def unbound_message(function: Callable[..., Any]) -> str:
-    """Return the message for a hook that is called without its task."""
     return (
         f"The hook {function.__module__}.{function.__qualname__} was called without its task. lmms-eval-tasks binds it "
         "when lmms-eval loads a task whose data_files name a pointer of an installed benchmark. `lmms-eval power` "

@@ -32,7 +32,6 @@ class LossAnswer(StrictForm):
         settings: dict[str, JsonValue]
 
     def named(self: Answer, name: str) -> Answer:
-        """The same answer of a model that is called so."""
         return self.model_copy(update={"settings": {**self.settings, "model": name}})
 
     def to_json(self) -> str:

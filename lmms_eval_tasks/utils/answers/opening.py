@@ -398,7 +398,6 @@ def mark_flags(text: str, flags: re.Pattern[str], say: Callable[[str, str], str]
 
 
 def without_objects(text: str) -> str:
-    """Return the text without the JSON objects in it."""
     pieces: list[str] = []
     rest_from = 0
     for _, start, end in json_objects(text):
@@ -417,7 +416,6 @@ class OpenedResponse:
 
     @property
     def prose(self) -> str:
-        """The rest without any JSON object."""
         return without_objects(self.rest)
 
 
@@ -506,7 +504,6 @@ Why = tuple[UnscoredReason, str]
 
 
 def why_no_answer(text: object) -> Why | None:
-    """Return the reason an adapter's text is no answer, or None if it is one."""
     if not isinstance(text, str):
         return None
     if text.startswith(BUDGET):

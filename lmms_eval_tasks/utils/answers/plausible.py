@@ -198,14 +198,15 @@ def _read_text(response: str, cut_off: bool = False) -> str | None:
         asked = None if one else _asked(sentence)
         if one:
             said.append(one._replace(place=place))
-    return _decide(said, _starts(text), cut_off)
+    begins = _WORD.match(_LEAD.sub("", _MARKS.sub(" ", text).strip())) is not None
+    return _decide(said, begins, cut_off)
 
 
-def _decide(said: list[_Statement], starts: bool, cut_off: bool) -> str | None:
+def _decide(said: list[_Statement], begins: bool, cut_off: bool) -> str | None:
     if not said:
         return None
     bare = [number for number, one in enumerate(said) if one.bare]
-    number = bare[-1] if bare else 0 if said[0].letter and starts else None
+    number = bare[-1] if bare else 0 if said[0].letter and begins else None
     if number is None:
         return None if cut_off else said[-1].letter
     decided, later = said[number], said[number + 1 :]
@@ -229,13 +230,7 @@ def _asked(sentence: str) -> str | None:
     return _stated(plain.rstrip("? ")) or (IMPOSSIBLE if re.search(_STRANGE, plain) else None)
 
 
-def _starts(text: str) -> bool:
-    """Whether a response begins with a yes or no."""
-    return _WORD.match(_LEAD.sub("", _MARKS.sub(" ", text).strip())) is not None
-
-
 def _read(sentence: str) -> _Statement | None:
-    """Read the verdict of a sentence; None if it does not say whether something is possible."""
     plain = " ".join(sentence.split())
     if plain.endswith("?"):
         return None
@@ -277,7 +272,6 @@ def _read(sentence: str) -> _Statement | None:
 
 
 def _stated(sentence: str) -> str | None:
-    """Return the verdict of the last clause of a sentence that expresses one."""
     clauses = _CONTRAST.split(_BROKEN_LAW.sub(r"\1 violated", sentence))
     for place, clause in enumerate(reversed(clauses)):
         claims = list(_CLAIM.finditer(_NO_CLAIM.sub(lambda match: "-" * len(match[0]), clause)))

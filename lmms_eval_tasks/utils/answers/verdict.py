@@ -138,7 +138,6 @@ class Sentence:
 
     @cached_property
     def plain(self) -> str:
-        """Its words without marks, with single spaces between them."""
         return " ".join(word for word in self.words if not is_mark(word))
 
     @cached_property
@@ -190,7 +189,6 @@ _DENIED = re.compile(
 
 
 def in_any_case(sentence: Sentence) -> bool:
-    """Whether the sentence says that its outcome comes in any case."""
     return PHRASES["anyway"].search(sentence.plain) is not None
 
 

@@ -82,13 +82,11 @@ _installed_file = cache(read_task_file)
 
 @cache
 def _files(folder: Path) -> Mapping[str, Path]:
-    """Name to file of every task and group in a folder, in the files' alphabetical order."""
     configs = {path: _installed_file(path) for path in sorted(folder.glob("*.yaml"))}
     return {config.get("group") or config["task"]: path for path, config in configs.items()}
 
 
 def file_of(folder: Path, name: str) -> str:
-    """The name of the file in a folder that configures a task or group."""
     return _files(folder)[name].name
 
 

@@ -75,7 +75,6 @@ def free_space(folder: Path) -> int:
 
 
 def why_unwritable(folder: Path) -> str | None:
-    """Return the reason why a folder, created if missing, is not writable, or None if it is writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -86,7 +85,6 @@ def why_unwritable(folder: Path) -> str | None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading, but no pipe or device."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "It is no regular file", str(path))
     return path.open("rb")

@@ -148,7 +148,6 @@ def _read(text: str, **options: Any) -> Any:
 
 
 def _reaches(value: object, level: int) -> bool:
-    """Return whether a value holds another at a level below it."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return level == 0 or any(_reaches(one, level - 1) for one in inner)
 
@@ -389,7 +388,6 @@ def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, 
 
 
 def _in_words(detail: ErrorDetails, field: str) -> tuple[str, str]:
-    """What a value should have been, and what it is."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == MISMATCH:
         return context["wanted"].replace("{field}", field), context["got"]
@@ -553,7 +551,6 @@ def read_json_form(
 
 
 def _names(form: type[ReleaseRow], field: str) -> list[str]:
-    """The names that a field may have in a release."""
     alias = form.model_fields[field].validation_alias
     return [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else [str(alias or field)]
 

@@ -124,7 +124,6 @@ def _as_latex(document: Document) -> str:
 
 
 def _latex_table(table: FittingTable, warnings: Sequence[str]) -> str:
-    """Return a table whose numbers have their intervals in a column of their own."""
     from pandas import DataFrame
 
     columns: dict[str, list[str]] = {}
@@ -189,7 +188,6 @@ def _marks(table: FittingTable) -> list[Mark]:
 
 
 def _text_columns(table: FittingTable) -> list[bool]:
-    """Return, for each column, whether it holds only text."""
     return [
         not any(isinstance(row[column], int | Number) for row in table.rows) for column in range(len(table.headings))
     ]

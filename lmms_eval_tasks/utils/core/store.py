@@ -76,7 +76,6 @@ class KeptValues:
                         self._places[found[1].decode("ascii", "replace")] = path, start
 
     def keep(self, key: str, value: Mapping[str, Any]) -> None:
-        """Keep a value, of JSON values by name."""
         line = json.dumps({KEY: key, **value}).encode() + b"\n"
         with self._lock, naming_full_disk(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +106,6 @@ class KeptValues:
 
 
 def _lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file from a place on, each with the place where it begins."""
     try:
         with open_regular(path) as file:
             file.seek(start)

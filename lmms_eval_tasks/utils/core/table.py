@@ -58,7 +58,6 @@ class Number:
 
     @property
     def value_text(self) -> str:
-        """The number without its interval and its mark."""
         if self.value is None:
             return "N/A"
         if self.least is not None and self.value < self.least:

@@ -44,7 +44,6 @@ _SECRET_VARIABLE = re.compile(
 
 
 def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """A text without keys and passwords."""
     text = hide_known_secrets(text, environment)
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):
         text = pattern.sub(HIDDEN, text)
@@ -69,21 +68,16 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets of an environment that `hide_known_secrets` hides, longest first, for use on many texts."""
     values = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name)}
     values |= {part for value in values for part in re.split(r"[,;\s]+", value)}
-    written = {
-        form for value in values for form in (value, quote_url(value, safe="", errors="replace"), _in_json(value))
-    }
-    return tuple(sorted((form for form in written if len(form) >= LEAST), key=len, reverse=True))
+    in_addresses = {quote_url(value, safe="", errors="replace") for value in values}
+    in_json = {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}
+    written = (form for form in values | in_addresses | in_json if len(form) >= LEAST)
+    return tuple(sorted(written, key=len, reverse=True))
 
 
 def hide_forms(text: str, forms: Iterable[str]) -> str:
-    """A text without what `secret_forms` gave."""
     for form in forms:
         text = text.replace(form, HIDDEN)
     return text
-
-
-def _in_json(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 PREFIX = "LMMS_EVAL_TASKS_"
@@ -182,7 +176,6 @@ def clock(seconds: float) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written as UTF-8: it has no lone surrogate, as Python reads other bytes of file names."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -196,7 +189,6 @@ def escape_surrogates(text: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, its type where it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 

@@ -36,7 +36,6 @@ def deal(costs: Sequence[float], sizes: Sequence[int], hands: int) -> list[int]:
 
 
 def own_cores() -> int:
-    """Cores that this process may use, shared among the ranks of this machine; at least one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE") or 1))
 

@@ -44,7 +44,6 @@ class ClipStore:
         self._added, self._has_warned = limit, False
 
     def count_frames(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
-        """Return the number of frames of a clip, which one process decodes once if the number is not known."""
         return self._find_out_once(clip, decoded, {"decoded": decoded}, lambda: True, decode)
 
     def find_or_make(
@@ -141,7 +140,6 @@ class ClipStore:
             )
 
     def _stored(self) -> Iterator[tuple[float, int, Path]]:
-        """Yield the time of last use, the size in bytes and the path of each file."""
         for path in self.folder.glob("??/[!.]*"):
             try:
                 facts = path.stat()

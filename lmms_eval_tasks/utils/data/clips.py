@@ -44,7 +44,6 @@ def length_in_seconds(container: Any) -> float | None:
 
 
 def since_first_second(container: Any, length: float) -> float:
-    """A length that an open container states, from where it begins."""
     begins = first_second(container) if container.format.name == MATROSKA else 0.0
     return length - begins if length > begins else length
 
@@ -116,7 +115,6 @@ def _read(file: BinaryIO, count: int) -> bytes:
 
 
 def digest_clip(clip: Path) -> str:
-    """Return the SHA-256 of a clip's bytes, in hexadecimal."""
     try:
         return file_sha256(clip)
     except OSError as error:
@@ -136,7 +134,6 @@ class FrameTimes:
         self._last_duration = 0
 
     def note(self, frame: Any) -> None:
-        """Note a frame, as it is decoded."""
         if not self._times and frame.rotation % 180 and self.aspect:
             self.aspect = 1 / self.aspect
         self._times.append(frame.pts)

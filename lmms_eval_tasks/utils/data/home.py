@@ -53,7 +53,6 @@ def writable_home() -> Path:
 
 
 def benchmark_dir(benchmark: str) -> Path:
-    """Return the folder of a benchmark in the data home; it need not exist."""
     return home() / benchmark
 
 
@@ -181,7 +180,6 @@ def absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]
 
 
 def clips_of_rows(card: Card, table: pyarrow.Table) -> list[tuple[str, ...]]:
-    """Return the clips that each row names, in the order of the card's clip columns."""
     return list(zip(*(table.column(name).to_pylist() for name in card.clip_columns), strict=True))
 
 

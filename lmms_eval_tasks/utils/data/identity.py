@@ -61,7 +61,6 @@ MARKS = (SAMPLE_MARK, BUILT_MARK)
 
 
 def mark_as_built(folder: Path) -> None:
-    """Mark the folder of a set that was built, so that it is never taken for a release."""
     write_file(folder / BUILT_MARK, '{"built": true}\n')
 
 
@@ -114,7 +113,6 @@ def is_released(card: Card, facts: SplitFacts, source: str, digests: Mapping[str
 
 
 def _kind(card: Card, split: str, table: pyarrow.Table, released: bool, source: str) -> SetKind:
-    """Return the kind of a set by its keys and its counts next to the card's."""
     facts = card.splits.get(split, SplitFacts())
     has_keys = table.column("answer").null_count < table.num_rows
     if not released and (_is_archived(card, source) or (facts.answers_withheld and has_keys)):
@@ -143,5 +141,4 @@ def archive_warnings(card: Card, source: str, digests: Mapping[str, str], marks:
 
 
 def _is_archived(card: Card, source: str) -> bool:
-    """Whether a set that is published as an archive was read from one."""
     return bool(card.archive_sha256) and Path(source).expanduser().is_file()

@@ -49,8 +49,6 @@ class Making(NamedTuple):
 
 
 def count_frames(clip: Path, store: ClipStore) -> int:
-    """Count the frames of a clip that can be decoded to its end, without making anything from it."""
-
     def decode() -> int:
         with FrameStream(clip, DECODERS) as source:
             return sum(1 for _ in source.frames(as_stored=True))
@@ -71,7 +69,6 @@ def find_frame(clip: Path, position: str, store: ClipStore) -> int:
 
 
 def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
-    """One frame of a clip as a picture, without loss."""
     _check_position(position)
 
     def make(path: Path) -> int:
@@ -94,7 +91,6 @@ def _check_position(position: str) -> None:
 
 
 def _place(clip: Path, position: str, count: int) -> int:
-    """The number of the frame at a position in a clip of so many."""
     if seed := _RANDOM.fullmatch(position):
         return seeded(clip, int(seed[1])).randrange(count)
     return {"first": 0, "centre": count // 2, "last": count - 1}[position]
@@ -154,7 +150,6 @@ is shown from the second time on is not masked."""
 
 
 def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeClip:
-    """A clip with boxes blacked out, and all else as it is."""
     ordered = sorted(set(boxes))
     view = {"masked": [[start, end, *box] for start, end, box in ordered]}
     if not all(map(math.isfinite, chain(*view["masked"]))):

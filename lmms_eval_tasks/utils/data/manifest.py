@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
+from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
 ATTRITION = "attrition.json"
@@ -104,11 +105,7 @@ def read_filter(path: Path) -> RemovedGroups:
 SCHEMA: Literal[1] = 1
 
 
-def _as_utf8(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-Utf8Text = Annotated[str, BeforeValidator(_as_utf8)]
+Utf8Text = Annotated[str, BeforeValidator(escape_surrogates)]
 """A text with names of files; bytes of them that are not UTF-8 are written as escapes."""
 
 

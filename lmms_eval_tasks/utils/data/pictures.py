@@ -58,12 +58,10 @@ def from_planes(planes: NDArray[np.uint8], like: Any) -> Any:
 
 
 def has_full_range(frame: Any) -> bool:
-    """Whether black is 0 in a frame's brightness, not 16."""
     return frame.format.name.startswith("yuvj") or int(frame.color_range) == 2
 
 
 def full_format(frame: Any) -> str:
-    """The form of pixels in which each has its own colours, in a frame's range."""
     return "yuvj444p" if frame.format.name.startswith("yuvj") else "yuv444p"
 
 

@@ -94,7 +94,6 @@ def link(path: Path, target: Path) -> None:
 
 
 def link_or_copy(path: Path, target: Path) -> None:
-    """Make `target` a second name of the file, or a copy where the file system has no hard links."""
     try:
         os.link(path, target, follow_symlinks=False)
     except OSError:
@@ -235,7 +234,6 @@ class Build:
         whole: bool,
         decoded: Container[str],
     ) -> dict[str, Any]:
-        """Place a split's clips, and return the reasons why some cannot be shown."""
         videos, earlier = self.folder / "videos", self.current / "videos"
         title = f"{self.card.title}, split {split}, cannot be prepared"
         present = {name: clip for name, clip in clips.items() if clip is not None}
@@ -340,7 +338,6 @@ def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: Da
 
 
 def earlier_splits(card: Card) -> Mapping[str, SplitManifest]:
-    """Return the splits prepared before; none where there is no manifest that this version can read."""
     try:
         return read_manifest(card).splits
     except InputError:

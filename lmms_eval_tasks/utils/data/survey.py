@@ -57,7 +57,6 @@ def check_split(card: Card, split: str, decode: bool, progress: Progress) -> Spl
 
 
 def prepared_clips(card: Card, split: str) -> list[ClipCount]:
-    """Count the clips per part of the release as they were when the split was prepared; none is opened."""
     table, facts = read_table(card, split)
     reasons = {entry.clip: entry.reason for entry in facts.missing}
     absent = {clip for clip, reason in reasons.items() if reason == "absent"}

@@ -292,7 +292,6 @@ NO_JUDGE = "none"
 
 
 def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
-    """Return the judge that a user chose; None for none."""
     choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
     if choice == NO_JUDGE or (optional and not choice):
         return None
@@ -324,7 +323,6 @@ def read_settings(text: str | None = None, optional: bool = False) -> JudgeSetti
 
 
 def check_judge(optional: bool = False) -> None:
-    """Refuse a choice of judge that could not be asked, before anything is."""
     settings = read_settings(optional=optional)
     if settings is not None:
         judge_sender(settings)

@@ -37,7 +37,6 @@ class ReplyCache:
         self.values = KeptValues(folder or home() / "judge_cache")
 
     def find(self, key: str) -> Reply | None:
-        """Return the reply kept under a key; None where there is none that can be read."""
         value = self.values.find(key) or {}
         text, model = value.get("text"), value.get("model")
         return Reply(text, model) if isinstance(text, str) and isinstance(model, str) else None

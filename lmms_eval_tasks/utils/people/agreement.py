@@ -56,7 +56,6 @@ class SharedItem:
 
     @property
     def wrong_options(self) -> list[str]:
-        """Return the wrong options that people chose, one of each of them."""
         return [choice for choice, right in self.people if not right and choice != UNKNOWN]
 
 
@@ -305,7 +304,6 @@ class SharedOptions:
 
     @property
     def beyond(self) -> float:
-        """Return by how many points the share is above the expected one."""
         return self.same - self.expected
 
 

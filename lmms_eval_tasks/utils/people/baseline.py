@@ -77,7 +77,6 @@ class HumanScore:
 
 
 def summarise(responses: Iterable[Response]) -> list[QuestionSummary]:
-    """Return one summary per question, in alphabetical order."""
     summaries = []
     for item, own in sorted(_by_item(responses).items()):
         choices: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -103,7 +102,6 @@ def _by_item(responses: Iterable[Response]) -> dict[str, list[Response]]:
 def question_strata(
     summaries: Sequence[QuestionSummary], asked: Mapping[Key, AskedQuestion] | None, columns: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the stratum of each question: the values of some columns of the items."""
     known: dict[str, Mapping[str, str]] = {item: one.strata for (item, _), one in (asked or {}).items()}
     strata = {}
     for summary in summaries:
@@ -223,7 +221,6 @@ def label_items(responses: Sequence[Response]) -> dict[str, bool]:
 
 
 def unknown_share(responses: Sequence[Response]) -> float:
-    """Return the percent of responses that are *unknown*."""
     return 100.0 * sum(response.choice == UNKNOWN for response in responses) / len(responses)
 
 

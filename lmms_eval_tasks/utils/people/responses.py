@@ -52,7 +52,6 @@ class Response:
 
 
 def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQuestion]:
-    """Read the items that annotators were asked, from a prepared table or a CSV file."""
     is_table = source.suffix == ".parquet"
     rows = list(_parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer")))
     not_strata = {*NOT_STRATA, *clips}
@@ -243,7 +242,6 @@ class ScaleScore:
 
 
 def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -> list[Rating]:
-    """Read a table of ratings, as `annotate collect` writes it."""
     problems = Problems()
     ratings: dict[tuple[str, str], Rating] = {}
     for where, row in read_csv(source, ("item_id", "annotator", *(scale.name for scale in scales))):
@@ -267,7 +265,6 @@ def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -
 
 
 def score_scale(scale: Scale, ratings: Sequence[Rating]) -> ScaleScore:
-    """Score the ratings on a scale; of at least one item."""
     # Percent of the first of two choices, so that alpha by name and by interval is the same.
     first = next(iter(scale.choices))
     worth = {value: float(value) if scale.is_numeric else 100.0 * (value == first) for value in scale.choices}

@@ -40,11 +40,6 @@ class Column:
     text: Callable[[Records], str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a count where an interval is asked for.
-
-        Raises:
-            ValueError: where the score is one, which has no interval.
-        """
         if self.metric and (self.interval or self.against is not None):
             refuse_counts(self.metric)
 
@@ -114,7 +109,6 @@ def other_units(columns: Iterable[Column]) -> str:
 
 
 def number_text(score: float | None) -> str:
-    """A score with one decimal; ``N/A`` where there is none."""
     return "N/A" if score is None else f"{score:.1f}"
 
 

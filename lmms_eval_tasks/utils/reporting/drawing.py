@@ -88,7 +88,6 @@ class Sheet:
         self.titles: dict[str, str] = {}
 
     def room(self, height: float) -> float:
-        """Take some height below what was drawn, and return where it begins."""
         self.height += height
         return self.height - height
 
@@ -290,7 +289,6 @@ def two_axes(sheet: Sheet, x: tuple[str, Bounds], y: tuple[str, Bounds]) -> tupl
 
 
 def name_axis(axis: Axis, bounds: Bounds, title: str, most: float) -> None:
-    """Give an axis its numbers, and a title no longer than `most`."""
     axis.set_ticks(found := ticks(bounds), [tick_text(tick) for tick in found])
     axis.set_label_text(cut(title, SMALL, most), size=SMALL, color=LIGHT["ink"])
     axis.labelpad = 1.5
@@ -342,7 +340,6 @@ def draw_grid(
     cells: Mapping[tuple[str, str], Cell],
     tags: Mapping[str, str],
 ) -> None:
-    """Draw cells by row and column, in bands of as many columns as fit."""
     left = min(max(measure(one_line(row), BASE) for row in (*rows, corner)), 84.0) + 4
     widest = max((measure(text, BASE) for one in cells.values() for text in (one.text, one.below)), default=0)
     words = max((measure(word, SMALL) for name in columns for word in one_line(name).split()), default=0.0)
@@ -423,7 +420,6 @@ def ticks(bounds: Bounds) -> list[float]:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, with nothing in it that cannot be seen."""
     return printable(" ".join(text.split()))
 
 

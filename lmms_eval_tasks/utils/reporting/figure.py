@@ -72,7 +72,6 @@ class Dot:
 
     @classmethod
     def of(cls, label: str, score: Estimate | None, tag: str = "") -> Dot:
-        """Return the line of a run's score."""
         if score is None:
             return cls(label, None, tag=tag)
         low, high = (score.low, score.high) if score.low < score.high else (None, None)

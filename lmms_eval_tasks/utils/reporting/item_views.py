@@ -121,7 +121,6 @@ class AnswerView:
 
 
 def usual_item_view(row: Row, visuals: Sequence[str]) -> ItemView:
-    """An item with its clips, by the columns that name them."""
     return ItemView({"": row[visuals[0]]} if len(visuals) == 1 else {column: row[column] for column in visuals})
 
 

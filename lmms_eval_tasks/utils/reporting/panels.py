@@ -162,7 +162,6 @@ def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:
 
 
 def _letters_panel(run: RunRecords, given: Mapping[str, Counter[str]]) -> Panel:
-    """Position bias: the key's letters against the answered ones."""
     answered = sum(given.values(), Counter[str]())
     letters = sorted((given.keys() | answered.keys()) - {NOT_READ})
     most, times = max(sorted(answered.items()), key=lambda entry: entry[1])

@@ -73,11 +73,6 @@ class ReferencedMetric:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a count.
-
-        Raises:
-            ValueError: where the score is one, which has no interval to compare by.
-        """
         refuse_counts(self.metric)
 
     def estimate(self, parts: Sequence[Records]) -> Estimate | None:
@@ -186,7 +181,6 @@ def _is_of_view(entry: Mapping[str, Any], view: str) -> bool:
 
 @cache
 def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
-    """The entries of a benchmark's `published.json`; none where it has no such file."""
     file = folder / "published.json"
     return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
 

@@ -79,7 +79,6 @@ class Strata:
 
 
 def _drawn_counts(rng: np.random.Generator, size: int, chances: Floats, draws: int) -> Floats:
-    """Draw how often each distinct contribution occurs; shape (draws, distinct)."""
     from scipy.special import bdtr
 
     if len(chances) != 2 or size > LOOKED_UP:
@@ -186,7 +185,6 @@ def ratios(sums: Floats) -> Floats:
 
 
 def macro_mean(sums: Floats) -> Floats:
-    """Unweighted mean of the strata's ratios, of those that have one."""
     per_stratum = ratios(sums)
     some = ~np.isnan(per_stratum)
     return np.asarray(np.where(some, per_stratum, 0.0).sum(axis=-1) / some.sum(axis=-1))

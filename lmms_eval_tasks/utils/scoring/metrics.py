@@ -107,7 +107,6 @@ class Metric:
     across: Across = "mean"
 
     def __post_init__(self) -> None:
-        """Refuse a kind or errors that there are not, and plain errors where items do not count alone."""
         for name, value, known in (("kind", self.kind, get_args(Kind)), ("errors", self.errors, get_args(Errors))):
             if value not in known:
                 raise ValueError(f"Expected {name} of {self.name}, one of {', '.join(known)}, but got {value!r}.")
@@ -391,7 +390,6 @@ def percent(flag: bool | None) -> float | None:
 
 
 def right(record: Record) -> float | None:
-    """100 for a right answer, 0 for another; None where the item is unscored."""
     return percent(record.correct)
 
 

@@ -85,7 +85,6 @@ def _best(values: Sequence[float]) -> Choice:
 
 
 def _most_frequent(items: Sequence[ChoiceItem]) -> list[Choice]:
-    """The option whose text is most often the key in the other groups of the stratum."""
     keys: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     own: defaultdict[tuple[Hashable, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     for item in items:
@@ -211,7 +210,6 @@ class TextModel:
     """A causal language model of transformers, by its name on the hub or the folder that it is in."""
 
     def __init__(self, name: str) -> None:
-        """Load it, onto a GPU where there is one."""
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
