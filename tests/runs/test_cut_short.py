@@ -109,7 +109,7 @@ def test_a_log_without_records_is_named_and_one_of_somebody_else_s_task_is_left_
 
 @pytest.mark.slow
 def test_a_part_is_read_only_when_asked_for_and_says_so(tmp_path: Path, expected: Expected) -> None:
-    run, other = (cut(counted(tmp_path / name), 8) for name in ("run", "other"))
+    run, other = (cut(counted(tmp_path / name), 8, 30) for name in ("run", "other"))
     page = tmp_path / "page.html"
     shown = printed("report", run, "--allow-incomplete", "--html", page)
     assert f"INCOMPLETE: the run was cut short, 8 of 40 items of {TASK}." in " ".join(shown.split())

@@ -25,7 +25,8 @@ LOG = f"20261121_samples_{TASK}.jsonl"
 
 def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) -> Path:
     """A run of a task `t`, as an earlier version wrote it, beside a task of others."""
-    results = {"configs": {"t": {}, "theirs": {}}, "group_subtasks": {"both": ["t"]}, "config": config}
+    groups: dict[str, list[str]] = {"both": ["t"], "mixed": ["t", "theirs"], "none": []}
+    results = {"configs": {"t": {}, "theirs": {}}, "group_subtasks": groups, "config": config}
     (folder / "1_results.json").write_text(json.dumps(results), encoding="utf-8")
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (folder / "1_samples_t.jsonl").write_text(text, encoding="utf-8")
