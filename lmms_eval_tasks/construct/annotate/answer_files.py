@@ -232,7 +232,6 @@ def collect_reviews(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, s
 
 
 def decide_items(reviews: Sequence[Mapping[str, str]]) -> dict[str, Decision]:
-    """Item id to what all its reviews together lead to, in the order of the ids."""
     flags: defaultdict[str, list[str]] = defaultdict(list)
     hardest: dict[str, Decision] = {}
     for review in reviews:

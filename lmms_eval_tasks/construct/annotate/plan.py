@@ -114,7 +114,6 @@ def make_plan(
     mode: str = ANSWER,
     whole_pairs: bool = False,
 ) -> Plan:
-    """Share questions out; the same arguments give the same plan."""
     groups: defaultdict[str, list[PlannedQuestion]] = defaultdict(list)
     for question in questions:
         groups[question.item].append(question)
@@ -237,7 +236,6 @@ def only_split(benchmark: str, chosen: str) -> str:
 
 
 def rows_to_ask(benchmark: str, split: str) -> list[dict[str, Any]]:
-    """The rows of a split; without those whose clips are missing, where that is allowed as for a run."""
     return [row for row in load_table(read_card(benchmark), split).to_list() if row["clip_present"]]
 
 
@@ -266,7 +264,6 @@ def _options(chosen: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
 def asked_items(
     benchmark: str, split: str, mode: str, run: Path | None = None, task: str = ""
 ) -> tuple[Inquiry, dict[str, AskedItem]]:
-    """Return the inquiry for asking people, and all items that they can be asked, by id."""
     chosen = find_benchmark(benchmark)
     inquiry = chosen.inquiry(mode)
     if inquiry.of_answers != (run is not None):

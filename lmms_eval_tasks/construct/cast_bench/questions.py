@@ -102,7 +102,6 @@ def wanted_types(number: int, seed: str) -> list[str]:
 
 @step("schema")
 def check_question(row: DraftRow, _: Asking) -> QuestionRow:
-    """Read the texts, times and instances of a question; remove one that is not of the form that it should have."""
     written, last, by_id = row.written, row.about.source.last, row.about.by_id
     names = ("question", "scene", "answer", "video_distractor")
     question, scene, answer, video_distractor = texts = [on_one_line(getattr(written, name)) for name in names]

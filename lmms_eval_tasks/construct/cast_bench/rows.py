@@ -98,8 +98,6 @@ class WrittenEvidence(Form):
 
 
 class WrittenQuestion(Form):
-    """A question as a model writes it; without a subject, or without times, where it names none."""
-
     question: str
     subject: str | None
     start: str | None
@@ -185,7 +183,6 @@ NOT_SEEN = (-1, -1, -1, -1)
 
 
 def released_row(row: OptionsRow) -> dict[str, Any]:
-    """Return a question as `castbench_hf.jsonl` has it."""
     asked = row.asked
     return {
         "video": asked.clip.clip,

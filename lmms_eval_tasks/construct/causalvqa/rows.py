@@ -92,7 +92,6 @@ MARKED = "an option is marked as right or wrong"
 
 
 def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fault]:
-    """Return the faults of a question that gives its answer away, and of an answer that is only yes or no."""
     faults = []
     # A choice that the question names is none of its answers' alone.
     if holds_text(question, answer) and not any(holds_text(question, other) for other in wrong):

@@ -107,20 +107,16 @@ MEASURES = ("precision", "recall", "f1", "accuracy")
 
 @dataclass(frozen=True)
 class GraphQuality:
-    """Agreement with a reference."""
-
     takes: Mapping[str, LinkCounts]
     missing: tuple[str, ...]
     unknown: tuple[str, ...]
 
     @property
     def total(self) -> LinkCounts:
-        """Counts over all takes."""
         return sum(self.takes.values(), LinkCounts())
 
 
 def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
-    """Compare two files of links, each of a form that `read_links` takes."""
     predicted, reference = read_links(predicted_file), read_links(reference_file)
     if not predicted.keys() & reference.keys():
         raise InputError(

@@ -48,7 +48,6 @@ def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where
 
 
 def check_links(actions: Sequence[str], links: Sequence[tuple[str, str]], where: str, problems: Problems) -> None:
-    """Note each fault for which `causal_graph` would refuse a graph."""
     for action, number in Counter(actions).items():
         if number > 1:
             problems.add(where, f"Expected each action once, but got {describe(action)} {number} times.")
@@ -154,8 +153,6 @@ ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
 
 @dataclass(frozen=True)
 class TakeLinks:
-    """Known links and non-links between a take's actions."""
-
     links: Links
     unlinked: frozenset[Pair] | None = None
     actions: tuple[str, ...] | None = None
@@ -280,7 +277,6 @@ class GraphMeasures:
     cnda: float | None
 
     def failed(self, thresholds: Thresholds) -> tuple[str, ...]:
-        """Return the names of those `FILTERS` that remove the graph."""
         below = (
             self.ancd is None or self.ancd < thresholds.ancd,
             # A path of that length was found, however long the longest is.

@@ -64,7 +64,6 @@ SENTENCE, REASONED, EXPLAINED = 150, 300, 600
 
 
 def steps_of(config: CounterVqaConfig) -> Sequence[Step]:
-    """The steps that a configuration asks for, in order."""
     config.check()
     questions = len(set(RULE_LEVELS.values())) * config.candidates
     if config.naive or config.links is not None:
@@ -130,7 +129,6 @@ Questions = Mapping[str, Sequence[CounterfactualQuestion]]
 
 
 def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> BuiltSet:
-    """Write a set, which takes the place of an earlier one whole."""
     config, measured = run.config, _left(run, measure_graphs.name)
     by_uid = {row.id: row for row in measured}
     by_take: dict[str, list[CounterfactualQuestion]] = {}
@@ -233,7 +231,6 @@ Counts = Mapping[str, Any]
 
 
 def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
-    """Count the losses of a build at each stage, as `build.json` has them."""
     counts = {one.step.name: one for one in run.runs}
     measured, chosen, judged = (_left(run, one.name) for one in (measure_graphs, choose_pairs, judge_pairs))
     failing = Counter(name for row in measured for name in row.measures.failed(run.config.thresholds))

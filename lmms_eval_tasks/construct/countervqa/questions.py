@@ -54,8 +54,6 @@ class AbsentIdeas:
 
 
 class AbsentActions:
-    """Finds absent actions for clips."""
-
     def __init__(self, takes: Sequence[Take], encoded: EncodedTexts, seed: int) -> None:
         self._encoded = encoded
         self._seed = seed
@@ -65,7 +63,6 @@ class AbsentActions:
                 self._texts.setdefault(take.task, {}).update(dict.fromkeys(action.text for action in take.actions))
 
     def find(self, take: Take, number: int) -> AbsentIdeas:
-        """Absent actions of a clip, the nearest first."""
         own = {action.text: action.id for action in reversed(take.actions)}
         known = set(map(same_words, own))
         pool = [text for text in self._texts.get(take.task, ()) if text not in own and same_words(text) not in known]
@@ -118,7 +115,6 @@ class ReachableGraph:
         self._pairs = {rule: np.argwhere(pairs) for rule, pairs in rules.items()}
 
     def actions_for(self, rule: Rule, outcome: str) -> list[str]:
-        """The actions that make a question by the rule with an outcome, in order of time."""
         pairs = self._pairs[rule]
         return [self.graph.actions[place] for place in pairs[pairs[:, 1] == self.graph.actions.index(outcome), 0]]
 

@@ -74,7 +74,6 @@ class Source:
 
     @cached_property
     def absent(self) -> AbsentActions:
-        """The actions that a clip does not have and others of its task have."""
         return AbsentActions(self.takes, self.encoded, self.seed)
 
 
@@ -128,7 +127,6 @@ class CounterVqaConfig(BuildConfig):
         return Thresholds(0.0, 0, 0.0) if self.naive else Thresholds(self.min_ancd, self.min_depth, self.min_cnda)
 
     def check(self) -> None:
-        """Refuse keys of which one needs or excludes another."""
         asks, has_links = bool(self.model or self.roles), self.links is not None
         faults = {
             "Expected annotations, the files with timed descriptions, but got none.": not self.annotations,
@@ -146,7 +144,6 @@ class CounterVqaConfig(BuildConfig):
 
     @cached_property
     def source(self) -> Source:
-        """What the files say that a set is built from; they are read once."""
         takes, warnings = read_takes(self.annotations, self.takes)
         links: Mapping[str, TakeLinks] | None = None
         if self.naive:

@@ -72,8 +72,6 @@ class Confidences(Form):
 
 
 class LinkTest(Form):
-    """The verifier's reply: a counterfactual test after abduction, a back-door test, and how sure it is of both."""
-
     conditions: str
     effect_without_cause: bool
     common_cause: str
@@ -82,8 +80,6 @@ class LinkTest(Form):
 
 
 class Criticism(Form):
-    """The critic's reply: whether the test stands, and how sure it is of that."""
-
     objections: str
     sound: bool
     confidence: Confidence
@@ -176,7 +172,6 @@ def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -
 
 @step("candidate questions", section="A.1")
 def write_candidates(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
-    """Make the questions about a take, without partners."""
     graph = ReachableGraph(row.graph, row.links.unlinked)
     never = row.ideas or config.source.absent.find(row.take, config.candidates)
     made = make_questions(row.take, graph, never, config.candidates, config.own_rules, config.seed)
@@ -189,8 +184,6 @@ NAIVE = "naive"
 
 
 class NaiveQuestion(Form):
-    """A question in a model's words, and the ids of the actions that it is about."""
-
     level: Level
     question: str
     answer: Verdict
@@ -207,7 +200,6 @@ class NaiveQuestions(Form):
 
 @step("questions", asks=(NAIVE,), section="C.3")
 def write_naive(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
-    """Have a model write questions about a take, given its actions and no links."""
     number = config.candidates
     reply = asking.ask(NAIVE, "countervqa_naive", NaiveQuestions, **row.shown(), questions_a_level=number)
     questions, unusable = _usable(row.take, reply.questions, number)

@@ -48,8 +48,6 @@ class Candidate:
 
 
 class CandidateRow(RowForm):
-    """A row of a file of candidates; other columns are allowed, and one of them may be the skill."""
-
     model_config = ConfigDict(extra="allow")
 
     item_id: WholeText

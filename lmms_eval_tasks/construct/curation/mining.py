@@ -38,7 +38,6 @@ def ranked_pairs(
     heap: list[tuple[float, int, int, int, bool]] = []
 
     def find_partners() -> None:
-        """Find the next partners of all items whose last ones are gone."""
         wanted = np.array([item for item in ended if alive[item]], dtype=np.int64)
         ended.clear()
         for start in range(0, len(wanted), ROWS):
@@ -120,8 +119,6 @@ class MinedPair:
 
 @dataclass(frozen=True)
 class Mining:
-    """Mined pairs, and why each other candidate is in none."""
-
     pairs: tuple[MinedPair, ...]
     candidates: Mapping[str, int]
     unpaired: tuple[tuple[Candidate, str], ...]
@@ -149,7 +146,6 @@ def take_turns(queues: Mapping[str, Iterator[T]], per_skill: int | None, total: 
 
 
 def distinct_clips(candidates: Sequence[Candidate]) -> list[str]:
-    """The clips of candidates, each once, in the order in which they come."""
     return list(dict.fromkeys(candidate.clip for candidate in candidates))
 
 

@@ -179,7 +179,6 @@ class VisionModel:
 def embed_clips(
     model: VisionModel, clips: Mapping[str, Path], progress: Progress = no_progress
 ) -> dict[str, NDArray[np.float32]]:
-    """The vectors of clips by their names, in the clips' order."""
     problems, vectors = Problems(), dict[str, NDArray[np.float32]]()
     for number, (name, path) in enumerate(clips.items(), start=1):
         try:

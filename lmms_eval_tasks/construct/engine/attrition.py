@@ -26,8 +26,6 @@ class BuiltTable:
 
 @dataclass(frozen=True)
 class BuiltSet:
-    """A set of questions that was built, in a form that `prepare` takes."""
-
     folder: Path | None
     summary: str
     tables: Sequence[BuiltTable] = ()

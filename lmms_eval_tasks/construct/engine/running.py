@@ -224,7 +224,6 @@ def run_pipeline(
 
 
 def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
-    """Write a set: its release, the outcome of each row in each step, and counts, as a file and a picture."""
     pipeline, left = run.pipeline, run.left
     assert pipeline.write is not None
     without_reply = sum(one.without_reply for one in run.runs)
@@ -275,7 +274,6 @@ def _nothing_left(runs: Sequence[StepRun], out: Path) -> str:
 
 
 def audit_lines(step: Step, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
-    """Return a line with the outcome of a row and its reason, and all that was asked about it."""
     line = {
         "row": row.id,
         "removed": outcome.removed.reason if outcome.removed else None,

@@ -50,8 +50,6 @@ class PaperCount:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expected requests and rows of a step, before anything is asked."""
-
     requests: float = 0.0
     characters: int = 0
     images: int = 0
@@ -123,7 +121,6 @@ def keep_each(rows: Sequence[Row], remove: Remove, change: Callable[[Row], Row])
 
 
 def roles_of(steps: Sequence[Step]) -> tuple[str, ...]:
-    """Return the roles that steps ask, each once, in the order in which they are asked first."""
     return tuple(dict.fromkeys(role for step in steps for role in step.roles))
 
 

@@ -38,8 +38,6 @@ class ContrastedClip(AnnotatedClip):
 
 
 class OpposedClip(AnnotatedClip):
-    """A clip and one other annotation, which another clip has and which excludes its own."""
-
     other: str
 
 

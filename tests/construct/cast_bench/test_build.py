@@ -218,6 +218,7 @@ def made(
     return left, "; ".join(f"{name}: {why}" for name, why in sorted(removed.items())) or "kept", played
 
 
+@pytest.mark.slow
 def test_every_fault_is_caught_and_named(config: CastBenchConfig, tmp_path: Path, expected: Expected) -> None:
     faults: list[tuple[str, PipelineRow, dict[str, Any]]] = [(name, CLIP, says) for name, says in DESCRIBING.items()]
     asked = {name: [{**WRITTEN, **change}] for name, change in QUESTIONS.items()}

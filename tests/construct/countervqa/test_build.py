@@ -100,6 +100,7 @@ def test_a_set_of_thirty_takes_follows_from_its_links(
     assert len({(question["clip"], question["interaction"]) for question in questions}) == 30 - removed
 
 
+@pytest.mark.slow
 def test_the_same_sources_give_the_same_bytes_and_a_set_can_be_a_source_of_links(
     given: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -238,6 +239,7 @@ def play(**says: Any) -> Played:
     return Played({f"countervqa_{name}": one for name, one in said.items()}, PLAYER)
 
 
+@pytest.mark.slow
 def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_path: Path) -> None:
     out, keys = tmp_path / "set", {**takes, "rephrase": True, "verify_with": [named("v1"), named("v2")]}
     with play().at_work() as played:
@@ -276,6 +278,7 @@ def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_p
     assert by_step == [round(kept), round(kept * 30), round(kept * 30 * 2)]
 
 
+@pytest.mark.slow
 def test_what_fails_is_a_row_that_says_so_and_no_question(takes: dict[str, Any], tmp_path: Path) -> None:
     def judged(asked: Asked) -> Any:
         pair = (asked.given["cause"], asked.given["effect"])
@@ -459,6 +462,7 @@ def test_one_model_may_verify_twice(takes: dict[str, Any], tmp_path: Path) -> No
     assert any(warning.startswith("verify_with names v twice with temperature 0") for warning in warnings)
 
 
+@pytest.mark.slow
 def test_what_simpler_models_solve_is_dropped(takes: dict[str, Any], tmp_path: Path) -> None:
     for uid in list(TAKES)[:3]:
         write_clip(tmp_path / "clips" / f"{uid}.mp4")

@@ -110,6 +110,7 @@ def test_a_bounded_depth_is_said_to_be_bounded(seed: int, density: float) -> Non
     assert many.edges <= few.bound and few.edges <= many.bound
 
 
+@pytest.mark.slow
 def test_large_graphs_take_little_time_and_no_deep_recursion() -> None:
     links = nx.gnp_random_graph(60, 0.05, seed=1, directed=True)
     assert not nx.is_directed_acyclic_graph(links)
