@@ -48,14 +48,10 @@ supplement, 12.1: by tIoU × mean sIoU until no pair with a positive overlap is 
 DEFAULTS = GroundingSettings()
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0, le=1_000_000)]
-
-
 @dataclass(frozen=True)
 class Pair:
-    predicted: Count
-    true: Count
+    predicted: int
+    true: int
     tiou: float
     viou: float
 
@@ -64,26 +60,26 @@ class Pair:
 class Grounding:
     """Grounding of one question, every measure in 0-1; a record holds these fields in this order."""
 
-    temporal_recall: Share
+    temporal_recall: float
     """Share of true instances matched with tIoU of at least tau_t."""
-    tiou_tp_only: Share
+    tiou_tp_only: float
     """Mean tIoU of the pairs, 0 without one."""
-    im_tiou: Share
+    im_tiou: float
     """Sum of tIoU over the true instances' number (at least 1)."""
-    st_recall: Share
+    st_recall: float
     """Share of true instances matched with vIoU of at least tau_st; the next two are as those of tIoU."""
-    viou_tp_only: Share
-    im_viou: Share
+    viou_tp_only: float
+    im_viou: float
     supported: bool
     """Whether any pair has vIoU of at least tau_st: today's official "faithful", given a right answer."""
     supported_strict: bool
     """Whether the mean vIoU of all predicted instances, 0 for an unmatched one, is at least tau_st: the README's
     definition. False without a predicted instance."""
-    predicted: Count
-    true: Count
-    false_positives: Count
+    predicted: int
+    true: int
+    false_positives: int
     """Predicted instances that match no true one."""
-    missed: Count
+    missed: int
     """True instances that no prediction matches."""
     pairs: list[Pair]
     """Matched instances, in the order in which they were matched."""
@@ -144,6 +140,28 @@ def _sum(values: Iterable[float]) -> float:
     return reduce(operator.add, values, 0.0)
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class _PairForm(LogForm):
+    predicted: Count
+    true: Count
+
+
+class _GroundingForm(LogForm):
+    temporal_recall: Share
+    tiou_tp_only: Share
+    im_tiou: Share
+    st_recall: Share
+    viou_tp_only: Share
+    im_viou: Share
+    supported: bool
+    supported_strict: bool
+    false_positives: Count
+    pairs: list[_PairForm]
+
+
 class _ReadingForm(LogForm):
     json_valid: bool
     schema_valid: bool
@@ -159,7 +177,7 @@ class _BoxesForm(LogForm):
 class EvidenceFields(LogForm):
     """Fields of a record made by `grade_evidence` that the scores and pictures need."""
 
-    grounding: Grounding | None
+    grounding: _GroundingForm | None
     grounding_reason: str | None = None
     format: _ReadingForm
     matching: str | None = None

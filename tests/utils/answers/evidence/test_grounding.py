@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import measurement
+from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.answers.evidence import Grounding, GroundingSettings, ground_evidence, temporal_iou
+from lmms_eval_tasks.utils.answers.evidence import (
+    EvidenceFields,
+    EvidenceQuestion,
+    Grounding,
+    GroundingSettings,
+    grade_evidence,
+    ground_evidence,
+    temporal_iou,
+)
 from lmms_eval_tasks.utils.answers.evidence_boxes import Box, BoxConvention, Evidence, EvidenceInstance, Timeline
 from lmms_eval_tasks.utils.answers.evidence_reading import LAST_SECOND, read_evidence_answer, read_truth
 
@@ -35,6 +45,23 @@ def grounding(predicted: list[EvidenceInstance], true: list[EvidenceInstance], *
 @pytest.fixture(scope="module")
 def plain() -> ModuleType:
     return measurement("cast_bench_scoring")
+
+
+def test_a_grounding_in_a_log_is_of_its_form() -> None:
+    true = thing((0, 9))
+    logged = json.loads(json.dumps(grade_evidence(EvidenceQuestion("q", "q", {}, "A", (true,)), "{}").to_json()))[
+        "fields"
+    ]
+    measures = json.loads(json.dumps(asdict(grounding([true], [true]))))
+    assert EvidenceFields.model_validate({**logged, "grounding": measures})
+    for wrong in (
+        {"im_tiou": 2},
+        {"supported": 1},
+        {"false_positives": 1.5},
+        {"pairs": [{"predicted": "0", "true": 0}]},
+    ):
+        with pytest.raises(ValidationError):
+            EvidenceFields.model_validate({**logged, "grounding": {**measures, **wrong}})
 
 
 # Known values: "demos" of the official oracle, rebuilt from their descriptions.
