@@ -25,7 +25,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring import bootstrap
 
 pytestmark = pytest.mark.slow
-DRAWN = 10**9 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 4
+DRAWN = 10**9 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 2
 FORMS = {(task.benchmark.name, task.kind.log_form): name for name, task in reversed(registry().tasks.items())}
 """One task of each form of logs."""
 WRONG = (

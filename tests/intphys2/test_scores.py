@@ -36,12 +36,8 @@ SCENES = 253
 CONDITIONS = (
     "permanence", "immutability", "immutability_texture", "continuity", "continuity_swap", "solidity"
 )  # fmt: skip
-ODDITIES = (
-    "Yes", "No", "yes", "no", "YES", "NO", "1", "0", "10", "0.5", "", "I do not know, yes", "I cannot say",
-    "Now it falls", "It is not possible.", "No, nothing is impossible here.", "Possible", "Impossible", "yes and no",
-    "Unknown", "Hmm", "<think>no</think>Yes", "Answer: 0", "eyes", "The answer is 1.", "cannot", "No. 1", "0 or 1",
-    "Not 0.", "yEs", "nO", "Nothing is impossible.", "１", "\n\n", "yes\0", "ноль",
-)  # fmt: skip
+LINES = [json.loads(line) for line in Path(__file__).with_name("answers.jsonl").read_text("utf-8").splitlines()]
+"""Answers in the manner of models, labelled by hand."""
 PARTS = json.loads(Path(__file__).with_name("parts.json").read_text("utf-8"))
 """The parts of the notebook, spelt as its lists are: a column, and its values."""
 
@@ -104,11 +100,11 @@ def score(records: list[Record], name: str, kind: str = "main") -> float | None:
 
 @pytest.fixture(scope="module")
 def answers(metadata: list[dict[str, str]]) -> dict[str, str]:
-    draw = random.Random(1)
-    given = [(row["name"], draw.choice(ODDITIES)) for row in metadata]
-    missing = {name for name, _ in given if draw.random() < 0.05}
-    assert missing and {text for name, text in given if name not in missing} == set(ODDITIES)
-    return {name: text for name, text in given if name not in missing}
+    """Answers to most of the clips; the others are missing."""
+    draw, texts = random.Random(1), sorted({line["text"] for line in LINES})
+    given = {row["name"]: draw.choice(texts) for row in metadata if draw.random() < 0.95}
+    assert len(given) < len(metadata)
+    return given
 
 
 @pytest.mark.parametrize(("prompt", "by_digit"), [("{question} Yes or No?", False), ("Say (1) or 0.", True)])
@@ -209,7 +205,6 @@ def test_the_file_of_a_run_is_taken_in_any_order_and_lines_of_another_form_are_r
     expected(refusal(check, [{**lines[1], **change} for change in changes] + lines, of_table))
 
 
-LINES = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text().splitlines()]
 READ = {"possible": POSSIBLE, "impossible": IMPOSSIBLE, None: None}
 OFFICIAL = {1: POSSIBLE, 0: IMPOSSIBLE, None: None}
 
