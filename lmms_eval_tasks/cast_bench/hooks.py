@@ -114,8 +114,6 @@ def guesses(row: Row) -> list[str]:
 
 
 class CastFields(EvidenceFields):
-    """Of a question of the task `cast_bench`."""
-
     chosen_kind: str | None = None
 
 
@@ -129,8 +127,6 @@ class HitsForm(RowForm):
 
 
 class EvidenceSubmission(LogForm):
-    """Data needed for the leaderboard's files."""
-
     prompt: str
     predict: str
     asked: bool

@@ -53,8 +53,6 @@ def added_option(row: Row) -> dict[str, str]:
 
 
 class MaskOutcome(str, Enum):
-    """Outcome of a question whose evidence was black."""
-
     STILL_RIGHT = "still answered right"
     UNABLE = "unable to determine"
     WRONG = "answered wrong"

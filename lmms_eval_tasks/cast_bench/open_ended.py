@@ -68,22 +68,16 @@ read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 
 
 class JudgeForm(LogForm):
-    """Judge that graded an answer."""
-
     model: str
     prompt: str
     consistency_prompt: str
 
 
 class ScoresForm(AgreementScores, ConsistencyScore):
-    """Scores of an answer in each dimension."""
-
     model_config = ConfigDict(strict=True)
 
 
 class OpenFields(LogForm):
-    """Of a free answer."""
-
     scores: ScoresForm | None
     judge: JudgeForm | None = None
     prompt: str | None = None

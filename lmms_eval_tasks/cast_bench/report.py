@@ -72,12 +72,10 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 
 def open_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """The judge's score, beside which nothing is published."""
     return (ReferencedMetric(card.JUDGE_SCORE),)
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """Accuracy against grounding, outcomes, and letters."""
     return [*_grounding_panels(task, runs), *_distractor_panels(runs), *usual_panels(runs)]
 
 
@@ -132,7 +130,6 @@ def _grounded(record: Record) -> str:
 
 
 def item_view(record: Record, row: Row) -> ItemView:
-    """The clip and the true evidence."""
     return ItemView({"": row["clip"]}, frame=frame_of(row), tracks=tracks_of(read_truth(row["evidence"])))
 
 
@@ -142,7 +139,6 @@ def open_item_view(record: Record, row: Row) -> ItemView:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The predicted evidence, read as it was when it was scored."""
     return evidence_answer_view(record, response, frame_of(row))
 
 

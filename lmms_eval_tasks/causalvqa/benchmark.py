@@ -123,7 +123,6 @@ _NUMBER = re.compile(r"0*([0-9]+?)(?:\.0*)?")
 
 
 def metadata_name(split: str) -> str:
-    """Path of a split's metadata file below the release's root."""
     return f"{split}/{split}_metadata.csv"
 
 

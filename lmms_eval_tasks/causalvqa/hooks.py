@@ -53,7 +53,6 @@ def official_choice(text: str) -> str:
 
 
 def strata(row: Row) -> dict[str, str]:
-    """Type and difficulty of a question, and its scenario where the release says it."""
     return {name: row[name] for name in ("type", "difficulty", "scenario") if row.get(name)}
 
 

@@ -109,7 +109,6 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
     texts = ("level", "interaction", "rule", "explanation", "action", "outcome", "graph")
     return {**dict.fromkeys(texts, "string"), "paired": "bool"}
 

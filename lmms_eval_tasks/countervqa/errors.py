@@ -37,8 +37,6 @@ app = typer.Typer(no_args_is_help=True, help="Commands of CounterVQA alone.")
 
 
 class AnswerAnalysis(BaseModel):
-    """A judge's reply about one answer."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind
@@ -46,8 +44,6 @@ class AnswerAnalysis(BaseModel):
 
 
 class AnalysedItem(RowForm):
-    """One line of an analysis."""
-
     item_id: str
     outcome: str
     kind: Kind | None
@@ -140,14 +136,12 @@ def _analyse(
 
 
 def published_shares() -> dict[str, float]:
-    """The paper's share of each kind, in percent."""
     source, folder = "CounterVQA paper B.2", Path(__file__).parent
     figures = {kind: f"error-analysis share: {name}" for kind, name in KINDS.items()}
     return {kind: published_models(folder, source=source, metric=name)[0].value for kind, name in figures.items()}
 
 
 def analysis_path(results: Path, task: str) -> Path:
-    """Return the path of a run's analysis, next to its results file."""
     return results.with_name(f"{results.name.removesuffix('_results.json')}_errors_{task}.jsonl")
 
 

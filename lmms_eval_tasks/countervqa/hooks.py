@@ -64,24 +64,18 @@ class Agreement(BaseModel):
 
 
 class AgreementForm(LogForm):
-    """Judge of an explanation, and the reason if it could not be judged."""
-
     model: str
     prompt: str
     reason: str | None
 
 
 class VerdictFields(LogForm):
-    """Of a question, whose explanation may have been judged."""
-
     judged: bool | None
     agreement: Annotated[float, Field(ge=0, le=10)] | None
     judge: AgreementForm | None
 
 
 class ProbeFields(LogForm):
-    """Of a question with which it was asked whether the action happened."""
-
     detection: str | None
     detected: bool | None
 

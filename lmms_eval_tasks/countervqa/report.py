@@ -152,7 +152,6 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def probe_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """Detection against verdict, and outcomes."""
     counts = [Counter(map(_detection, run.records)) for run in runs]
     return [
         Panel(
@@ -171,7 +170,6 @@ def _detection(record: Record) -> str:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, what it claims, the reference, and how far a judge found the explanation to agree."""
     facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
     facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
@@ -179,7 +177,6 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
 
 
 def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """Both answers as they were read, and the action."""
     facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or "none"}
     shown = answer_view(record, row, response)
     return replace(shown, facts={**facts, **shown.facts})
@@ -191,7 +188,6 @@ LEFT_OUT, GOAL = " ", "  "
 
 
 def item_view(record: Record, row: Row) -> ItemView:
-    """The clip with its graph."""
     return ItemView({"": row["clip"]}, graph=event_graph(row))
 
 

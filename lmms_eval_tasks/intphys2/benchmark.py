@@ -264,8 +264,6 @@ FORM = ChoiceForm(
 
 
 class ClipFields(LogForm):
-    """Fields of a record that the scores need besides the usual ones."""
-
     pair: str
     coding: str
     official_correct: bool | None

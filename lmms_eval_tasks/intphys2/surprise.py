@@ -135,8 +135,6 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 
 
 class LossFields(LogForm):
-    """Fields of a pair's losses that the scores need."""
-
     clips: list[str | None]
     motions: list[float | None]
     motion_equal: bool
@@ -208,7 +206,6 @@ METRICS = (
 
 
 def preference_at(timestep: float) -> Metric:
-    """The share of pairs that are won at one timestep."""
     return Metric("plausibility_preference_at", PREFERENCE.title, partial(_won_at, timestep))
 
 
@@ -227,7 +224,6 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """The score by timestep, where a run has some, and which clip has the lower loss."""
     timed = [run for run in runs if any(record.fields["timesteps"] for record in run.records)]
     if not timed:
         return usual_panels(runs)
@@ -248,7 +244,6 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The loss of each clip, also along the timesteps, and how much moves in it."""
     facts: dict[str, str] = {}
     for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
         facts |= {

@@ -334,7 +334,6 @@ def released_subsets(root: Path) -> tuple[str, ...]:
 
 
 def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
-    """The rows of one configuration as released."""
     import datasets
 
     quiet = not datasets.are_progress_bars_disabled()

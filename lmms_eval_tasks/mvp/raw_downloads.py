@@ -94,7 +94,6 @@ def read_folders(entries: Sequence[str], problems: Problems) -> dict[str, Path]:
 def find_raw_clips(
     folders: Mapping[str, Path], paths: Iterable[str], problems: Problems, progress: Progress
 ) -> dict[str, RawClip]:
-    """The clips of the sources that have a folder."""
     wanted: dict[str, list[PurePosixPath]] = defaultdict(list)
     for path in dict.fromkeys(map(PurePosixPath, paths)):
         if path.parts[:1] and path.parts[0] in folders:
@@ -217,7 +216,6 @@ class TfRecord:
     checksum: int
 
     def read(self) -> bytes:
-        """The data."""
         with self.path.open("rb") as file:
             file.seek(self.start)
             data = file.read(self.size)
@@ -282,7 +280,6 @@ class Episodes:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Read how many episodes each file holds."""
         self.folder = folder
         path = folder / INFO
         try:
@@ -303,7 +300,6 @@ class Episodes:
         return self.files[self._places[number][0]] if number in self._places else None
 
     def find(self, numbers: Collection[int], problems: Problems, progress: Progress) -> dict[int, TfRecord]:
-        """Return the locations of the wanted episodes whose file exists."""
         wanted: dict[int, list[int]] = defaultdict(list)
         for number in sorted(set(numbers) & self._places.keys()):
             wanted[self._places[number][0]].append(number)
@@ -409,7 +405,6 @@ class ConvertedClip:
 
     @cached_property
     def mark(self) -> str:
-        """Mark of the clip's source, which the clip carries."""
         return f"{FORMAT} {self.digest()}"
 
     def is_made(self, path: Path) -> bool:
@@ -425,7 +420,6 @@ class ConvertedClip:
             return False
 
     def make(self, path: Path) -> None:
-        """Write it and decode it to its end."""
         try:
             count = self.write(path, self.mark)
             with FrameStream(path) as clip:
@@ -468,8 +462,6 @@ def picture_clip(folder: Path) -> ConvertedClip:
 
 
 def episode_clip(number: int, record: TfRecord) -> ConvertedClip:
-    """An episode's pictures as an MP4."""
-
     def write(path: Path, mark: str) -> int:
         pictures = list(read_frames(record))
         return _code(path, pictures, len(pictures), EPISODE_RATE, mark)
@@ -507,7 +499,6 @@ class PictureTiming:
         self.rate, self.aspect, self._count = Fraction(rate), Fraction(0), count
 
     def durations(self) -> tuple[list[int], Fraction]:
-        """One tick for each picture."""
         return [1] * self._count, 1 / self.rate
 
 

@@ -48,8 +48,6 @@ GROUP_SIZES = [1, 2, 3, 4]
 
 @dataclass(frozen=True)
 class Example:
-    """Responses to a few rows, scored together."""
-
     key: str
     label: str
     items: tuple[tuple[Row, Any], ...]
@@ -78,12 +76,10 @@ def asks(task: Task | None, rows: Iterable[Row]) -> Callable[[Row], bool]:
 
 
 def find_configurations(benchmark: str) -> Mapping[str, Configuration]:
-    """The configurations of a benchmark's tasks and groups by name."""
     return task_configs(find_benchmark(benchmark).folder)
 
 
 def group_members(configuration: Configuration) -> list[str] | None:
-    """Names of a group's tasks; None for a task."""
     return list(configuration["task"]) if "group" in configuration else None
 
 
@@ -108,7 +104,6 @@ def with_every_score(configuration: Configuration) -> Configuration:
 
 
 def version_of(configuration: Configuration) -> str:
-    """Version N-X of a task or group."""
     return str(configuration["metadata"]["version"])
 
 
@@ -120,12 +115,10 @@ def scoring_of(configuration: Configuration) -> list[Any]:
 
 
 def generation_settings(configuration: Configuration) -> dict[str, Any]:
-    """Return the settings in a task's configuration that control generation."""
     return {setting: configuration.get(setting) for setting in SETTINGS}
 
 
 def table_schema(benchmark: str) -> list[str]:
-    """Columns and types of a benchmark's prepared table."""
     columns = find_benchmark(benchmark).schema()
     return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], columns).schema]
 

@@ -50,12 +50,10 @@ class Finished:
 
     @property
     def parts(self) -> Parts:
-        """Task to its records."""
         return comparable_parts(self.run)[self.name]
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The scores of the task or group."""
         return {metric.name: metric for metric in registry().find_members(self.name)[0].kind.metrics}
 
 

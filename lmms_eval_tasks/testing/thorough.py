@@ -168,8 +168,6 @@ GROUPS = 2
 
 @dataclass(frozen=True)
 class Findings:
-    """Problems and notes found by a thorough check."""
-
     problems: Problems
     notes: tuple[str, ...] = ()
 

@@ -38,7 +38,6 @@ def measure(
     examples: Sequence[examples_module.Example],
     every_row: bool = False,
 ) -> Entries:
-    """Entries of a benchmark's tasks and groups."""
     entries: Entries = {}
     results: dict[str, dict[str, tuple[dict[str, float | None], list[str]]]] = {}
     schema = make_key(examples_module.table_schema(benchmark))
@@ -172,7 +171,6 @@ def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
 
 
 def renew(path: Path, now: Entries, labels: Mapping[str, str], command: str) -> list[str]:
-    """Write the digests of what was measured."""
     kept = read_kept(path, command)
     problems = compare_kept(now, kept, labels, command)
     problems.raise_if_any("Versions of tasks do not match what was kept", "nothing was written")

@@ -62,8 +62,6 @@ class StepsForm(LogForm):
 
 
 class TimestepsForm(LogForm):
-    """Losses at each timestep."""
-
     steps: StepsForm | None = None
     timesteps: list[float] = Field(default_factory=list)
 
@@ -76,8 +74,6 @@ class TimestepsForm(LogForm):
 
 
 class PairFields(TimestepsForm):
-    """Of a pair that a video diffusion model measured."""
-
     vlm_causality: bool | None
     human_discriminable: bool | None
     motion_symmetric: bool | None
@@ -87,8 +83,6 @@ class PairFields(TimestepsForm):
 
 
 class LossSubmission(TimestepsForm):
-    """Fields of a pair that the result file needs."""
-
     item_id: str
     forward: float
     backward: float
@@ -100,8 +94,6 @@ class LossSubmission(TimestepsForm):
 
 
 class DirectionFields(LogForm):
-    """Of a clip whose direction was answered in words."""
-
     human_credit: Annotated[float, Field(ge=0, le=100)] | None
 
 

@@ -40,8 +40,6 @@ LONGEST_SIDE = 512
 
 
 class Causality(BaseModel):
-    """A judge's reply about one clip."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasoning: str
@@ -68,8 +66,6 @@ def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[Official
 
 @dataclass(frozen=True)
 class Label:
-    """One clip's label, with the fields of a line of a labels file."""
-
     id: str
     vlm_causality: bool | None
     confidence: float | None

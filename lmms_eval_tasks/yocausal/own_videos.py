@@ -27,8 +27,6 @@ OPTIONS = {"qp": "0", "preset": "veryfast", "threads": "1", "x264-params": "asm=
 
 @dataclass(frozen=True)
 class Video:
-    """A user's video, opened once."""
-
     path: Path
     frames: int
     rate: Fraction
@@ -44,7 +42,6 @@ def video_key(path: Path, seconds: float | None) -> str:
 
 
 def open_video(path: Path, seconds: float | None) -> Video:
-    """Look at a video's header and first frame."""
     try:
         with FrameStream(path) as stream:
             decoded = stream.frames(as_stored=True)

@@ -152,8 +152,6 @@ def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
 
 
 def stratum(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the strata by which the scores of a pair are broken down."""
-
     def name(label: bool | None, yes: str, no: str) -> str:
         return "unlabelled" if label is None else yes if label else no
 

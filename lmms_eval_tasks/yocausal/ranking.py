@@ -71,7 +71,6 @@ def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
 
 
 def published_scores() -> dict[str, tuple[float, float]]:
-    """The paper's models to their RSI and CCI, as printed."""
     rsi, cci = ({one.model: one.value for one in metric.published} for metric in references(TASK, 0))
     return {model: (value, cci[model]) for model, value in rsi.items()}
 
@@ -160,8 +159,6 @@ def _numbered(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Correlation of two lists of values of the same models."""
-
     names: tuple[str, str]
     models: int
     tau: float | None

@@ -35,8 +35,6 @@ ReleasedPath = Annotated[str, BeforeValidator(_read_path)]
 
 
 class ReleasedPair(ReleaseRow):
-    """An entry of a subset's metadata file."""
-
     id: Annotated[Any, Key, BeforeValidator(_read_id)]
     video_path_forward: ReleasedPath
     video_path_backward: ReleasedPath

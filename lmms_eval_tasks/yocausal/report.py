@@ -88,7 +88,6 @@ def _people(metric: str) -> tuple[Human, ...]:
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """RSI against CCI, winners, losses against the timestep, and outcomes."""
     note = (
         "Numbers are the runs. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
@@ -128,7 +127,6 @@ def _by_timestep(runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def item_view(record: Record, row: Row) -> ItemView:
-    """The pair's two clips, and the caption with which a diffusion model is prompted."""
     return ItemView(_clips(row), text=row["caption"] or "No caption.")
 
 
@@ -137,7 +135,6 @@ def _clips(row: Row) -> dict[str, str]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The two losses, and each along the timesteps."""
     loss = record.fields.get("loss") or {}
     facts = {f"loss {side}": f"{value:.6g}" for side, value in loss.items()}
     answer = read_denoising(response)
@@ -151,12 +148,10 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
 
 
 def vlm_item_view(record: Record, row: Row) -> ItemView:
-    """The pair's two clips, of which the model was shown one."""
     return ItemView(_clips(row), unasked=("reversed",) if record.expected == FORWARD else ("forward",))
 
 
 def vlm_answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The credit that the protocol for people gives."""
     credit = record.fields.get("human_credit")
     return AnswerView({"credit by the protocol for people": "none" if credit is None else f"{credit:g}"})
 

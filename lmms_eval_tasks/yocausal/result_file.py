@@ -113,8 +113,6 @@ Number = Annotated[float | None, Field(allow_inf_nan=False)]
 
 
 class OpenRow(RowForm):
-    """An object that may have further fields."""
-
     model_config = ConfigDict(extra="allow")
 
 
@@ -124,8 +122,6 @@ class LossesEntry(OpenRow):
 
 
 class ComparisonEntry(OpenRow):
-    """Winning direction of a pair, and its margin."""
-
     loss_diff: Number
     winner: Literal["forward", "backward", "tie"]
 
