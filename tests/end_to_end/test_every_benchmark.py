@@ -97,11 +97,8 @@ def test_what_is_withheld_is_predicted_rightly(solved: HostRun, sample_world: Sa
 
 
 def test_two_ranks_score_log_and_submit_as_one(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
-    """Started as users start ranks."""
-    two = run_host(
-        "--model", "sample_solver", "--tasks", TASKS, home=sample_world.home, out=tmp_path, ranks=2, env=NO_JUDGE,
-        warm=False,
-    )  # fmt: skip
+    solve = ("--model", "sample_solver", "--tasks", TASKS)
+    two = run_host(*solve, home=sample_world.home, out=tmp_path, ranks=2, env=NO_JUDGE)
     assert all_scores(two) == all_scores(solved)
     assert submissions(two) == submissions(solved)
     for task in read_run(solved.out).records:

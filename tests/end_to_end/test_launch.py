@@ -35,12 +35,13 @@ def files(out: Path) -> dict[str, bytes]:
 def test_three_parts_are_the_whole_run(
     sample_world: SampleWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["--model", "sample_solver", "--tasks", ",".join(TASKS), "--log_samples"]
+    arguments = ["--model", "sample_solver", "--tasks", ",".join(TASKS)]
     out = tmp_path / "out"
     variables = environment(sample_world.home)
     with commands_on_path(warm_host(), SCRIPTS) as commands:
         variables["PATH"] = f"{commands}:{variables['PATH']}"
-        words = ["launch", "--shards", "3", "--jobs", "2", "--", "lmms-eval", *arguments, "--output_path", str(out)]
+        words = ["launch", "--shards", "3", "--jobs", "2", "--", "lmms-eval", *arguments, "--log_samples"]
+        words += ["--output_path", str(out)]
         launched = subprocess.run(
             [SCRIPTS / "lmms-eval-tasks", *words], env=variables, cwd=tmp_path, capture_output=True, text=True
         )
@@ -48,7 +49,7 @@ def test_three_parts_are_the_whole_run(
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         again = CliRunner().invoke(app, words)
-    whole = run_host(*arguments, home=sample_world.home, out=tmp_path / "whole", log_samples=False)
+    whole = run_host(*arguments, home=sample_world.home, out=tmp_path / "whole")
     (path,) = results_files(out)
     assert "3 of 3 parts are done already." in again.output
     assert again.output.endswith(f"The parts are merged already: {path}\n") and again.exit_code == 0

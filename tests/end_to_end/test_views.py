@@ -26,8 +26,6 @@ from lmms_eval_tasks.utils.scoring.orders import whole_id
 
 pytestmark = pytest.mark.host
 
-ITEMS = 2
-"""How many items of each task the tiny model is asked."""
 NEARLY = 0.3
 """How much further from a frame than the nearest, in mean grey levels, still looks like it."""
 CAPTION = "Two things meet and one of them moves on."
@@ -90,7 +88,7 @@ def read_received(folder: Path, task: str, document: int) -> tuple[str, list[NDA
 def test_a_model_receives_what_the_view_shows_and_nothing_else(
     model: str, ranks: int, captions: Path, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    """Every view of every benchmark in lmms-eval's simple adapter, and those of two in its chat adapter."""
+    """An item of every view of every benchmark in lmms-eval's simple adapter, and two of two in its chat adapter."""
     home, received, different = sample_world.home, tmp_path / "received", 0
     viewed = tasks_with_views(home)[: None if ranks == 1 else 2]
     tasks = [f"{task.name}_{view}" for task in viewed for view in (*task.kind.views, "single_frame_random3")]
@@ -100,7 +98,7 @@ def test_a_model_receives_what_the_view_shows_and_nothing_else(
         "RECEIVED_FOLDER": str(received),
     }
     run = run_host(
-        *qwen_arguments(tiny_qwen, model=model), "--limit", str(ITEMS), "--tasks", ",".join(tasks),
+        *qwen_arguments(tiny_qwen, model=model), "--limit", str(ranks), "--tasks", ",".join(tasks),
         home=home, out=tmp_path / "out", ranks=ranks, env=env,
     )  # fmt: skip
     assert run.status == 0 and set(tasks) <= run.results()["results"].keys(), run.output
@@ -109,7 +107,7 @@ def test_a_model_receives_what_the_view_shows_and_nothing_else(
         if task is None:
             continue
         rows, samples = rows_of(home, task), run.samples(name)
-        assert len(samples) == ITEMS
+        assert len(samples) == ranks
         for sample in samples:
             text, pictures, videos = read_received(received, name, sample["doc_id"])
             view, item = find_view(task.view), sample["record"]["item_id"]

@@ -112,16 +112,24 @@ def qwen_arguments(checkpoint: Path, tokens: int = 4, model: str = "qwen2_5_vl")
     return ["--model", model, "--model_args", loaded, "--device", "cpu", "--gen_kwargs", f"max_new_tokens={tokens}"]
 
 
-def _command(arguments: Sequence[str], out: Path, log_samples: bool) -> list[str]:
-    """The command of a run, whose output folder is made."""
+def _command(arguments: Sequence[str], out: Path) -> list[str]:
+    """The command of a run, which logs its samples, and whose output folder is made."""
     out.mkdir(parents=True, exist_ok=True)
-    return [LMMS_EVAL, *arguments, "--output_path", str(out), *(["--log_samples"] if log_samples else [])]
+    return [LMMS_EVAL, *arguments, "--output_path", str(out), "--log_samples"]
 
 
 def start_host(*arguments: str, home: Path, out: Path, ranks: int = 1, env: Mapping[str, str] | None = None) -> WarmRun:
     """Start lmms-eval in an empty folder, in forks of a process that has imported it; what it prints is not kept."""
-    command = _command(arguments, out, log_samples=True)
+    command = _command(arguments, out)
     return warm_host(env).start(command, out, environment(home, env), Path(os.devnull), ranks=ranks)
+
+
+def run_host(*arguments: str, home: Path, out: Path, ranks: int = 1, env: Mapping[str, str] | None = None) -> HostRun:
+    """The same to its end."""
+    with tempfile.TemporaryDirectory() as printed:
+        output = Path(printed, "output")
+        run = warm_host(env).start(_command(arguments, out), out, environment(home, env), output, ranks=ranks)
+        return HostRun(run.wait(), output.read_text(encoding="utf-8", errors="replace"), out)
 
 
 def kill_host(run: WarmRun) -> None:
@@ -133,36 +141,6 @@ def kill_host(run: WarmRun) -> None:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
     run.wait()
-
-
-def run_host(
-    *arguments: str,
-    home: Path,
-    out: Path,
-    ranks: int = 1,
-    env: Mapping[str, str] | None = None,
-    log_samples: bool = True,
-    warm: bool = True,
-) -> HostRun:
-    """Run lmms-eval to its end in an empty folder, and log its samples.
-
-    It runs in forks of a process that has imported lmms-eval; unless `warm`, it is started as users do: `lmms-eval …`
-    or, on several ranks, `torchrun … -m lmms_eval …`, at a port that the launcher itself binds.
-    """
-    command, settings = _command(arguments, out, log_samples), environment(home, env)
-    if not warm and ranks > 1:
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1"]
-        command = [*launcher, f"--nproc_per_node={ranks}", "-m", "lmms_eval", *command[1:]]
-    with tempfile.TemporaryDirectory() as printed:
-        output = Path(printed, "output")
-        if warm:
-            status = warm_host(env).start(command, out, settings, output, ranks=ranks).wait()
-        else:
-            with output.open("wb") as file:
-                status = subprocess.run(
-                    command, cwd=out, env=settings, stdout=file, stderr=file, timeout=900
-                ).returncode
-        return HostRun(status, output.read_text(encoding="utf-8", errors="replace"), out)
 
 
 def own_command(

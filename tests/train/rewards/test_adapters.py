@@ -157,10 +157,7 @@ def test_a_key_alone_scores_what_it_can() -> None:
     only_key = score_answer("No.", "no", {"verdict": 1.0}, rewards.REWARDS)
     assert only_key["score"] == 1.0 and only_key["verdict"] == 1.0 and math.isnan(only_key["causal"])
     assert score_answer("No.", "no", {"causal": 1.0})["score"] == 0.0
-    with pytest.raises(KeyError):
-        score_answer("No.", "no", {"casual": 1.0})
-
-
-def test_the_verdict_is_read_with_the_question() -> None:
     assert rewards.verdict_reward("<think>Yes?</think> No, C could not.", read_sample(ROW)) == 1.0
     assert rewards.verdict_reward(None, read_sample(ROW)) == 0.0
+    with pytest.raises(KeyError):
+        score_answer("No.", "no", {"casual": 1.0})

@@ -56,18 +56,9 @@ def test_the_grade_over_ten_is_the_reward(monkeypatch: pytest.MonkeyPatch, name:
         assert judge.reward(name, GOOD, read_sample({})) is None and len(server.bodies) == 2
         again = open_judge(monkeypatch, server.url)
         assert again.reward(name, GOOD, SAMPLE) == pytest.approx(0.8) and len(server.bodies) == 2
-
-
-def test_a_wrong_verdict_earns_a_tenth_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    with JudgeServer(lambda prompt, before: Say('{"grade": 10}')) as server:
-        judge = open_judge(monkeypatch, server.url)
-        for wrong in (
-            "Yes. Opening the tap lets C fill the cup.",
-            "Opening the tap lets C fill the cup.",
-            f"{GOOD} So yes.",
-        ):
-            assert judge.reward("judged_causal", wrong, SAMPLE) == 0.1
-            assert judge.reward("judged_visual", wrong, SAMPLE) == 1.0
+        # A wrong verdict earns a tenth of what is causal at most.
+        for wrong in ("Yes. Opening the tap lets C fill the cup.", GOOD.removeprefix("No. "), f"{GOOD} So yes."):
+            assert judge.reward(name, wrong, SAMPLE) == (0.1 if name == "judged_causal" else 0.8)
 
 
 @BOTH
@@ -99,25 +90,19 @@ def test_a_grade_is_a_number_from_0_to_10_in_json() -> None:
 
 
 @BOTH
-def test_an_answer_is_one_text_in_the_prompt(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    with JudgeServer(lambda prompt, before: Say('{"grade": 0}')) as server:
-        open_judge(monkeypatch, server.url).reward(name, ORDER, SAMPLE)
-        prompt = server.bodies[-1]["messages"][-1]["content"]
-    facts = json.loads(next(line for line in prompt.split("\n") if line.startswith('{"actions"')))
-    assert facts["text"].split() == ORDER.split() and facts["actions"] == list(SAMPLE.actions)
-    assert ("links" in facts, facts.get("right answer")) == ((True, "no") if name == "judged_causal" else (False, None))
-
-
-def test_a_judge_that_takes_pictures_is_shown_the_clip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_answer_is_one_text_beside_the_clip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     write_clip(tmp_path / "clip.mp4", 8)
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_FRAMES", "4")
     with JudgeServer(lambda prompt, before: Say('{"grade": 3}')) as server:
         judge = open_judge(monkeypatch, server.url)
         seen = replace(SAMPLE, clip=str(tmp_path / "clip.mp4"))
-        assert judge.reward("judged_visual", GOOD, seen) == pytest.approx(0.3)
+        assert judge.reward(name, ORDER, seen) == pytest.approx(0.3)
         text, *images = server.bodies[-1]["messages"][-1]["content"]
-        assert text["type"] == "text" and [image["type"] for image in images] == ["image_url"] * 4
         assert judge.reward("judged_visual", GOOD, replace(SAMPLE, clip=str(tmp_path / "none.mp4"))) is None
+    assert text["type"] == "text" and [image["type"] for image in images] == ["image_url"] * 4
+    facts = json.loads(next(line for line in text["text"].split("\n") if line.startswith('{"actions"')))
+    assert facts["text"].split() == ORDER.split() and facts["actions"] == list(SAMPLE.actions)
+    assert ("links" in facts, facts.get("right answer")) == ((True, "no") if name == "judged_causal" else (False, None))
 
 
 def test_a_judge_that_is_not_named_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
