@@ -1,7 +1,4 @@
-"""Short scenes of worlds whose causes are known beforehand, and what a process that renders, or acts as if, does.
-
-As a program it is such a process, which needs no renderer: what it is asked to do draws nothing.
-"""
+"""Short scenes of worlds whose causes are known beforehand, and what a process that renders, or acts as if, does."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmms_eval_tasks.api.release import write_file
-from lmms_eval_tasks.worlds.physics import rendering
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
+from lmms_eval_tasks.worlds.physics.processes import answer
 from lmms_eval_tasks.worlds.scenes.scene import Body, Scene, Sight, Violation
 
 LONGEST = 60.0
@@ -111,7 +108,7 @@ class Here:
     """Stands for processes that render: what they are asked is done in this one."""
 
     def each(self, function: Any, things: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        return ((number, rendering._run(function, thing)) for number, thing in enumerate(things))
+        return ((number, answer(function, thing)) for number, thing in enumerate(things))
 
 
 def made(folder: Path) -> list[tuple[int, str]]:
@@ -125,8 +122,3 @@ def wait_until(has_happened: Any) -> None:
     while not has_happened():
         assert time.monotonic() < end, "what was waited for has not happened"
         time.sleep(0.01)
-
-
-if __name__ == "__main__":
-    rendering._why_not = lambda: ""
-    rendering.main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from lmms_eval_tasks.worlds.scenes.scene import COLOURS, GRAVITY, Body, Scene
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
+# Else MuJoCo writes them into a file in the current folder.
+mujoco.set_mju_user_warning(lambda text: print(text, file=sys.stderr))
 
 STEP = 0.002
 """Seconds of a step of the physics."""

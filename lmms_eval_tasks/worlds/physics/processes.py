@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 import os
-import pickle
-import subprocess
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
-from multiprocessing import get_context
-from threading import Lock, local
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
 from lmms_eval_tasks.api import InputError
 
 Given = TypeVar("Given")
 Got = TypeVar("Got")
+
+MODEL = '<mujoco><worldbody><geom size="1"/></worldbody></mujoco>'
+"""The least that can be rendered."""
+_VARIABLE = "MUJOCO_GL"
+_INSTALL = (
+    "Install one of them. Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri (or libosmesa6); Fedora: "
+    "dnf install mesa-libEGL mesa-dri-drivers (or mesa-libOSMesa)."
+)
+
+
+def count_cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _start(processes: int, backend: str | None = None) -> ProcessPoolExecutor:
+    """Processes that are started afresh: a renderer's threads would not survive a fork."""
+    return ProcessPoolExecutor(processes, get_context("spawn"), _begin, (backend,))
+
+
+def _begin(backend: str | None) -> None:
+    """What each process does first."""
+    # One thread draws: others run beside it.
+    os.environ |= {"LP_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if backend is not None:
+        os.environ |= {_VARIABLE: backend, "PYOPENGL_PLATFORM": backend}
+    # Ctrl-C goes to all processes of a terminal; the one that started this one ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A process whose parent was killed would wait for work for ever."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 class Workers:
@@ -27,12 +63,9 @@ class Workers:
     def __init__(self, processes: int | None) -> None:
         """So many processes, or as many as there are cores for this one."""
         self._many = processes if processes is not None else count_cores()
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool = _start(self._many) if self._many > 1 else None
 
     def __enter__(self) -> Workers:
-        if self._many > 1:
-            # Started afresh: a renderer's threads would not survive a fork.
-            self._pool = ProcessPoolExecutor(self._many, mp_context=get_context("spawn"))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -52,24 +85,6 @@ class Workers:
             ahead += [self._pool.submit(work, one) for one in islice(left, 1)]
 
 
-def count_cores() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-T = TypeVar("T")
-
-PATIENCE = 10.0
-"""Seconds in which a process that is ended may delete what it has half written."""
-_PROGRAM = f"{__package__}.rendering"
-"""The module that each process runs; not imported here, since it is a program."""
-_VARIABLE = "MUJOCO_GL"
-_INSTALL = (
-    "Install one of them. Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri (or libosmesa6); Fedora: "
-    "dnf install mesa-libEGL mesa-dri-drivers (or mesa-libOSMesa)."
-)
-
-
 class RenderAnswer(NamedTuple):
     """Result of one function call in a rendering process."""
 
@@ -78,66 +93,55 @@ class RenderAnswer(NamedTuple):
     disk: bool = False
 
 
+def answer(function: Callable[[Given], Any], thing: Given) -> RenderAnswer:
+    """The result of a call, or why there is none; a process that renders makes the call."""
+    try:
+        return RenderAnswer(function(thing))
+    except OSError as error:
+        return RenderAnswer(refused=str(error), disk=True)
+    except ValueError as error:
+        return RenderAnswer(refused=str(error))
+    except Exception as error:  # of MuJoCo, whose errors have no kind of their own
+        return RenderAnswer(refused=f"{type(error).__name__}: {error}")
+
+
 class Renderers:
     """Processes that render; `open_renderers` opens some."""
 
     def __init__(self, backend: str | None, processes: int) -> None:
-        self._backend = backend
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="renderers")
-        self._own = local()
-        self._lock = Lock()
-        self._running: list[subprocess.Popen[bytes]] = []
-        self._is_closed = False
+        self._backend, self._many = backend, processes
+        self._pool = _start(processes, backend)
 
-    def each(self, function: Callable[[T], Any], things: Sequence[T]) -> Iterator[tuple[int, RenderAnswer]]:
+    def each(self, function: Callable[[Given], Any], things: Sequence[Given]) -> Iterator[tuple[int, RenderAnswer]]:
         """Yield the number of each thing and the function's answer for it, as soon as it is ready."""
-        coming = {self._threads.submit(self._ask, function, thing): number for number, thing in enumerate(things)}
-        for done in as_completed(coming):
-            yield coming.pop(done), done.result()
+        left = iter(enumerate(things))
+        running: dict[Future[RenderAnswer], int] = {}
+        while True:
+            for number, thing in islice(left, self._many - len(running)):
+                running[self._pool.submit(answer, function, thing)] = number
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            if any(isinstance(one.exception(), BrokenProcessPool) for one in done):
+                # Where a process ends, all do; each thing is tried once more by itself.
+                done, _ = wait(running)
+                self.close()
+                self._pool = _start(self._many, self._backend)
+            for one in done:
+                number = running.pop(one)
+                is_broken = isinstance(one.exception(), BrokenProcessPool)
+                yield number, self._alone(function, things[number]) if is_broken else one.result()
 
     def close(self) -> None:
-        """End the processes; what is half written is deleted."""
-        with self._lock:
-            self._is_closed = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for process in self._running:
-            process.terminate()
-        for process in self._running:
-            _end(process)
-        self._threads.shutdown()
+        """End the processes, once what they have begun is done."""
+        self._pool.shutdown(cancel_futures=True)
 
-    def _ask(self, function: Callable[[T], Any], thing: T) -> RenderAnswer:
-        """An answer; a process that ends over a thing is replaced once."""
-        status = 0
-        for _ in range(2):
-            process = self._process()
-            if process is None:
-                break
-            answer = _answer(process, (function, thing))
-            if answer is not None:
-                return answer
-            status = process.wait()
-        how = f"signal {-status}" if status < 0 else f"status {status}"
-        return RenderAnswer(
-            refused=f"The process that rendered it ended twice ({how}); there may be too little memory."
-        )
-
-    def _process(self) -> subprocess.Popen[bytes] | None:
-        """The process of this thread, started where it has none that runs; None where no more are wanted."""
-        process: subprocess.Popen[bytes] | None = getattr(self._own, "process", None)
-        if process is not None and process.poll() is None:
-            return process
-        with self._lock:
-            if self._is_closed:
-                return None
-            if process is not None:
-                self._running.remove(process)
-                _end(process)
-            self._own.process = _start(self._backend)
-            self._running.append(self._own.process)
-        started: subprocess.Popen[bytes] = self._own.process
-        _answer(started)
-        return started
+    def _alone(self, function: Callable[[Given], Any], thing: Given) -> RenderAnswer:
+        with _start(1, self._backend) as pool:
+            try:
+                return pool.submit(answer, function, thing).result()
+            except BrokenProcessPool:
+                return RenderAnswer(refused="The process that rendered it ended twice; there may be too little memory.")
 
 
 @contextmanager
@@ -157,56 +161,29 @@ def find_backend() -> str | None:
             "Scenes cannot be rendered: MuJoCo is not installed. Remedy: pip install 'lmms-eval-tasks[worlds]'"
         )
     is_free = sys.platform.startswith("linux") and not os.environ.get(_VARIABLE)
-    backends = ("egl", "osmesa") if is_free else (None,)
     found = []
-    for backend in backends:
-        process = _start(backend)
-        try:
-            answer = _answer(process)
-        finally:
-            _end(process)
-        if answer is not None and not answer.refused:
+    for backend in ("egl", "osmesa") if is_free else (None,):
+        why = _try(backend)
+        if not why:
             return backend
         name = backend or os.environ.get(_VARIABLE) or "the system's own"
-        found.append(f"{name}: {answer.refused if answer else 'the process ended'}")
+        found.append(f"{name}: {why}")
     what = "neither EGL nor OSMesa works" if is_free else "OpenGL does not work"
     remedy = _INSTALL if is_free else f"{_VARIABLE} may name another renderer; on Linux, leave it unset."
     raise InputError("\n  ".join([f"Scenes cannot be rendered: {what}.", *found, f"Remedy: {remedy}"]))
 
 
-def _start(backend: str | None) -> subprocess.Popen[bytes]:
-    # What can be imported here can be there, and nothing of the current folder. One thread draws: others run beside it.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
-    environment |= {"LP_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    if backend is not None:
-        environment |= {_VARIABLE: backend, "PYOPENGL_PLATFORM": backend}
-    return subprocess.Popen(
-        [sys.executable, "-m", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    )
+def _try(backend: str | None) -> str:
+    """Why nothing can be rendered with a renderer; empty where something can."""
+    with _start(1, backend) as pool:
+        try:
+            return pool.submit(answer, _render, MODEL).result().refused.partition("\n")[0]
+        except BrokenProcessPool:
+            return "the process ended"
 
 
-def _answer(process: subprocess.Popen[bytes], question: object = None) -> RenderAnswer | None:
-    """Return the answer of a process, the first time without a question; None if it has ended."""
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        if question is not None:
-            pickle.dump(question, process.stdin)
-            process.stdin.flush()
-        answer: RenderAnswer = pickle.load(process.stdout)
-    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
-        return None
-    return answer
+def _render(model: str) -> None:
+    import mujoco
 
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that has nothing to do, or was asked to end."""
-    assert process.stdin is not None and process.stdout is not None
-    with suppress(OSError):  # what was not read any more
-        process.stdin.close()
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    with suppress(OSError):
-        process.stdout.close()
+    with mujoco.Renderer(mujoco.MjModel.from_xml_string(model), 8, 8) as renderer:
+        renderer.render()
