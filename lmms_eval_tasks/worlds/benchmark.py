@@ -28,7 +28,6 @@ from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds import card, hooks, release, report
 from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SPLIT
 from lmms_eval_tasks.worlds.cli import app
-from lmms_eval_tasks.worlds.log_forms import GroundedLine, SceneLine
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
 
@@ -237,14 +236,14 @@ def _yes_or_no(row: object) -> tuple[str, ...]:
     return ("Yes", "No")
 
 
-def _kind(subset: str, scores: tuple[Metric, ...], **rest: Any) -> TaskKind:
-    """Return the kind of a subset's task, from its scores, the parts that all tasks share, and the rest."""
+def _kind(subset: str, scores: tuple[Metric, ...], views: tuple[str, ...], **rest: Any) -> TaskKind:
     return TaskKind(
         metrics=scores,
         columns=report.columns(subset),
         references=report.references(subset),
         panels=report.panels,
-        **{"log_form": SceneLine, **rest},
+        views=views,
+        **{"log_form": hooks.SceneLine, **rest},
     )
 
 
@@ -252,65 +251,45 @@ BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={
-        "perception": _kind(
-            "perception",
-            card.PERCEPTION,
-            # Some of its questions are about what comes first.
-            views=(*STILL, *MOVED),
-        ),
-        "paired": _kind(
-            "paired",
-            card.PAIRED,
-            members="wordings",
-            views=(*ANY_ORDER, *MOVED),
-        ),
-        "minimal": _kind(
-            "minimal",
-            card.MINIMAL,
-            members="clips",
-            views=(*ANY_ORDER, "video_only", *MOVED),
-            # Both clips look alike in it, where they start alike.
-            frame="first",
-        ),
+        # Some of its questions are about what comes first.
+        "perception": _kind("perception", card.PERCEPTION, (*STILL, *MOVED)),
+        "paired": _kind("paired", card.PAIRED, (*ANY_ORDER, *MOVED), members="wordings"),
+        # Both clips look alike in the first frame, where they start alike.
+        "minimal": _kind("minimal", card.MINIMAL, (*ANY_ORDER, "video_only", *MOVED), members="clips", frame="first"),
         "counterfactual": _kind(
             "counterfactual",
             card.COUNTERFACTUAL,
+            ANY_ORDER,
             extractor=VERDICT_READER,
             members="questions",
             answer_view=report.counterfactual_answer,
             read_settings=hooks.read_counterfactual_settings,
             guesses=_yes_or_no,
-            views=ANY_ORDER,
         ),
+        # In another order times and boxes would be others.
         "evidence": _kind(
             "evidence",
             card.EVIDENCE,
+            (*STILL, *MOVED),
             extractor=EVIDENCE_READER,
             item_view=report.evidence_item_view,
             answer_view=report.evidence_answer,
             read_settings=hooks.read_evidence_settings,
             guesses=report.evidence_guesses,
-            log_form=GroundedLine,
-            # In another order times and boxes would be others.
-            views=(*STILL, *MOVED),
+            log_form=hooks.GroundedLine,
         ),
+        # In another order nothing is possible.
         "possible": _kind(
             "possible",
             card.POSSIBLE,
+            STILL,
             extractor=PLAUSIBILITY_READER,
             members="clips",
             read_settings=hooks.read_possible_settings,
             guesses=_yes_or_no,
-            # In another order nothing is possible.
-            views=STILL,
         ),
-        "reversal": _kind(
-            "reversal",
-            card.REVERSAL,
-            members="directions",
-            # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
-            views=(*STILL, *MOVED),
-        ),
+        # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
+        "reversal": _kind("reversal", card.REVERSAL, (*STILL, *MOVED), members="directions"),
     },
     prepare=prepare,
     schema=own_columns,

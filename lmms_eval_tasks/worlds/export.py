@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -194,11 +195,9 @@ def _ids(pair: tuple[int, int]) -> dict[str, str]:
 
 def question_lines(graph: SceneGraph, random: np.random.Generator) -> list[dict[str, Any]]:
     facts, events, links, independent = graph
-    found = [
-        *_balanced([*_first_level(links, independent)], random),
-        *_balanced([*_second_level(links, independent, len(events))], random),
-    ]
-    lines = [_asked(events, rule, level, verdict, pair, links) for rule, level, verdict, pair in found]
+    rules = list(_rules(links, independent, len(events)))
+    found = [rule for level in (1, 2) for rule in _balanced([rule for rule in rules if rule[1] == level], random)]
+    lines = [_asked(events, *rule, links) for rule in found]
     lines += _third_level(facts, events, random)
     return [
         {"id": f"{facts.scene.id}-{number:02d}", "clip": f"{facts.scene.id}.mp4", "interaction": INTERACTION, **line}
@@ -210,23 +209,17 @@ Rule = tuple[str, int, str, tuple[int, int]]
 Pairs = Sequence[tuple[int, int]]
 
 
-def _first_level(links: Pairs, independent: Pairs) -> Iterator[Rule]:
+def _rules(links: Pairs, independent: Pairs, count: int) -> Iterator[Rule]:
     for pair in links:
         if pair[1] - pair[0] == 1:
             yield "adjacent_linked", 1, "no", pair
+    for pair in combinations(range(count), 2):
+        if pair not in links and _steps(links, *pair):
+            yield "path", 2, "no", pair
     for pair in independent:
-        if pair[1] - pair[0] == 1 and not _steps(links, *pair):
-            yield "adjacent_unlinked", 1, "yes", pair
-
-
-def _second_level(links: Pairs, independent: Pairs, count: int) -> Iterator[Rule]:
-    for one in range(count):
-        for other in range(one + 1, count):
-            if (one, other) not in links and _steps(links, one, other):
-                yield "path", 2, "no", (one, other)
-    for pair in independent:
-        if pair[1] - pair[0] > 1 and not _steps(links, *pair):
-            yield "disconnected", 2, "yes", pair
+        if not _steps(links, *pair):
+            rule, level = ("adjacent_unlinked", 1) if pair[1] - pair[0] == 1 else ("disconnected", 2)
+            yield rule, level, "yes", pair
 
 
 def _steps(links: Pairs, one: int, other: int) -> list[int]:

@@ -17,6 +17,7 @@ from lmms_eval_tasks.api import (
 )
 from lmms_eval_tasks.api.answers import plausibility_grader, verdict_grader
 from lmms_eval_tasks.api.evidence import (
+    EvidenceFields,
     EvidenceQuestion,
     EvidenceSettings,
     evidence_settings_reader,
@@ -24,6 +25,7 @@ from lmms_eval_tasks.api.evidence import (
     read_truth,
 )
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
+from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.worlds.card import CARD, COLUMNS, FRAME
 
 __all__ = [
@@ -43,6 +45,22 @@ read_possible_settings = prompt_reader(fields=frozenset({"question"}), default=P
 read_evidence_settings = evidence_settings_reader(CARD.title, EVIDENCE_PROMPT, read_prompt)
 
 
+class SceneFields(LogForm):
+    """What a line of a sample log has of every question: its scene and events, its step, and the score of a guess."""
+
+    scene: str
+    step: str
+    about: list[str]
+    chance: float
+
+
+class GroundedFields(SceneFields, EvidenceFields):
+    """The same of a question whose answer has evidence."""
+
+
+SceneLine, GroundedLine = (log_line(fields, COLUMNS) for fields in (SceneFields, GroundedFields))
+
+
 def profile_fields(row: Row, *_: object) -> dict[str, Any]:
     """Return the fields of a record that a profile needs; see `profile.ModelProfile`."""
     chance = 100.0 / (len(row["options"]) or 2)
@@ -56,7 +74,6 @@ grade_plausibility = plausibility_grader(COLUMNS, profile_fields)
 
 @hook
 def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of an option, and what it contributes to each score."""
     return task.grade_first(doc, results, grade_choice)
 
 
@@ -64,19 +81,16 @@ def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict
 def question_doc_to_text(
     task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
 ) -> str:
-    """The prompt: the question alone."""
     return task.put(doc, lmms_eval_specific_kwargs, ask)
 
 
 @hook
 def counterfactual_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a verdict, and what it contributes to each score."""
     return task.grade_first(doc, results, grade_verdict)
 
 
 @hook
 def possible_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of whether a clip was taken for possible, and what it contributes to each score."""
     return task.grade_first(doc, results, grade_plausibility)
 
 
@@ -84,13 +98,11 @@ def possible_process_results(task: RunningTask, doc: Row, results: Sequence[Any]
 def evidence_doc_to_text(
     task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
 ) -> str:
-    """The prompt: question, options, and the form of the answer."""
     return task.put(doc, lmms_eval_specific_kwargs, ask_for_evidence)
 
 
 @hook
 def evidence_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of an option with its evidence, and what it contributes to each score."""
     return task.grade_first(doc, results, grade_grounded)
 
 
@@ -106,7 +118,6 @@ def ask_for_evidence(row: Row, settings: EvidenceSettings) -> str:
 
 
 def grade_grounded(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade an option and its evidence; raises nothing."""
     settings: EvidenceSettings = context.settings
     question = EvidenceQuestion(
         item_id=row["item_id"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -124,11 +123,8 @@ OTHER_WORLDS = {"remove": "without the {}", "freeze": "with the {} held", "delay
 
 def references(subset: str) -> Callable[[str, int], tuple[ReferencedMetric, ...]]:
     """The leading scores of a task beside chance; nothing is published, and no people were asked."""
-    return partial(_references, subset)
-
-
-def _references(subset: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    return tuple(ReferencedMetric(metric, chance) for metric, chance in CHANCE[subset])
+    found = tuple(ReferencedMetric(metric, chance) for metric, chance in CHANCE[subset])
+    return lambda task, items: found
 
 
 def columns(subset: str) -> tuple[Column, ...]:
@@ -152,22 +148,15 @@ def counterfactual_answer(record: Record, row: Row, response: str) -> AnswerView
     """The verdict that was read, what happens in the other world, and what a graph of what was seen says of it."""
     other = OTHER_WORLDS[row["intervention"]].format(row["changed"].replace(" and ", " and the "))
     happens = "it happens" if row["answer"] == "yes" else "it does not happen"
-    return AnswerView(
-        {
-            "verdict read": record.answered or "none",
-            "other world": f"{other}, {happens}",
-            "by what was seen alone": row["seen"],
-        }
-    )
+    facts = {"verdict read": record.answered or "none", "other world": f"{other}, {happens}"}
+    return AnswerView({**facts, "by what was seen alone": row["seen"]})
 
 
 def evidence_item_view(record: Record, row: Row) -> ItemView:
-    """The clip and the true evidence."""
     return ItemView({"": row["clip"]}, frame=FRAME, tracks=tracks_of(read_truth(row["evidence"])))
 
 
 def evidence_answer(record: Record, row: Row, response: str) -> AnswerView:
-    """The evidence that was answered, read as it was when it was graded."""
     return evidence_answer_view(record, response, FRAME)
 
 

@@ -199,7 +199,7 @@ def only_family(monkeypatch: pytest.MonkeyPatch, *bodies: Any) -> None:
     def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
         return scene(*bodies, name=scene_id, seconds=1.5 if len(bodies) > 2 else 0.5)
 
-    monkeypatch.setattr(new_scenes, "families", lambda: {"odd": SceneFamily("odd", "", draw, lambda shown, random: ())})
+    monkeypatch.setattr(new_scenes, "families", lambda: {"odd": SceneFamily("odd", draw, lambda shown, random: ())})
 
 
 @pytest.mark.slow

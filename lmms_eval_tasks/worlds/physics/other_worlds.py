@@ -205,8 +205,7 @@ class Settled:
 
 def settle(scene: Scene) -> Settled:
     """Run a scene, its other worlds and its twin, each with `nearly_equal.DRAWS` nearly equal ones; some seconds."""
-    settled = begin(scene)
-    return finish(scene, settled)
+    return finish(scene, begin(scene))
 
 
 def begin(scene: Scene) -> Settled:

@@ -6,7 +6,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import permutations
-from string import ascii_uppercase
 from typing import TypeVar
 
 import numpy as np
@@ -93,10 +92,6 @@ class Deck:
         options = list(sample(self._rng, wrong, len(wrong)))
         options.insert(place, right)
         return options
-
-
-def letter(place: int) -> str:
-    return ascii_uppercase[place]
 
 
 Stratum = tuple[str, str]

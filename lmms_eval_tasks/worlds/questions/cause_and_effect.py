@@ -15,7 +15,7 @@ from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
 from lmms_eval_tasks.worlds.questions.causes import causes_of, reaches
 from lmms_eval_tasks.worlds.questions.question import Sketch, TaskName, body_traits, event_traits
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, World
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
 
 TRIES = 12
 FEWEST_WRONG, MOST_WRONG = 2, 3
@@ -98,7 +98,11 @@ def cause_sketch(
 def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
     """Draw a question on an event that would, or would not, have happened with one body changed; never one the clip
     alone shows."""
-    worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED and _is_of_one(one[0])]
+    worlds = [
+        (world, says)
+        for world, says in scene.worlds
+        if world.intervention.kind in CHANGED and len(world.intervention.bodies) == 1
+    ]
     if not worlds:
         return None
     world, says = pick(rng, worlds)
@@ -128,10 +132,6 @@ def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
         (right, *wrong),
         {"intervention": kind, "changed": body, "outcome": list(right)},
     )
-
-
-def _is_of_one(world: World) -> bool:
-    return len(world.intervention.bodies) == 1
 
 
 def _pick(rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool) -> EventKey:

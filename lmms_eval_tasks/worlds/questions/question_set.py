@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from lmms_eval_tasks.worlds.questions import two_clips
 from lmms_eval_tasks.worlds.questions.askable import Askable
-from lmms_eval_tasks.worlds.questions.balance import Balance, Deck, FrequentAnswers, letter, sample
+from lmms_eval_tasks.worlds.questions.balance import Balance, Deck, FrequentAnswers, sample
 from lmms_eval_tasks.worlds.questions.cause_and_effect import evidence_slot, paired_slots
 from lmms_eval_tasks.worlds.questions.counterfactual import supposition_pairs
 from lmms_eval_tasks.worlds.questions.perception import control_slot, perception_slots
@@ -107,7 +108,7 @@ class _Drawing:
                         "question": pair.text[0],
                         "wording": pair.text[1],
                         "options": options,
-                        "answer": letter(options.index(right)),
+                        "answer": ascii_uppercase[options.index(right)],
                         "clip": f"{clip}.mp4",
                         **fields,
                     }
@@ -155,7 +156,10 @@ class _Drawing:
                     "principle": violation.principle,
                 }
                 clips = (facts.scene.id, f"{facts.scene.id}_breaks_{violation.principle}")
-                members = [{**both, "answer": letter(place), "clip": f"{clip}.mp4"} for place, clip in enumerate(clips)]
+                members = [
+                    {**both, "answer": ascii_uppercase[place], "clip": f"{clip}.mp4"}
+                    for place, clip in enumerate(clips)
+                ]
                 self._add(facts, "possible", violation.principle, sample(rng, members, 2))
 
     def reversal(self) -> None:
@@ -172,7 +176,7 @@ class _Drawing:
                     "question": two_clips.DIRECTION_WORDINGS[number],
                     "wording": number,
                     "options": options,
-                    "answer": letter(options.index(right)),
+                    "answer": ascii_uppercase[options.index(right)],
                     "clip": f"{facts.scene.id}{ending}.mp4",
                     "arrow": arrow,
                 }
@@ -233,7 +237,7 @@ class _Drawing:
                     "question": text,
                     "wording": number,
                     "options": deck.order(sketch.right, sketch.wrong, place),
-                    "answer": letter(place),
+                    "answer": ascii_uppercase[place],
                     "about": [list(key) for key in sketch.about],
                     **sketch.fields,
                 }

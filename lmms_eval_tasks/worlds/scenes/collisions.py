@@ -269,20 +269,11 @@ def vary_two_chains(scene: Scene, random: Random) -> Sequence[Body]:
 
 
 FAMILIES = (
-    family_of("backup", "what one body does another would have done in its place", backup, vary_backup),
-    family_of("chain", "a ball sets a chain of bodies in motion, one after the other", chain, vary_chain),
-    family_of(
-        "crossing",
-        "a ball from the side and one from the front, each towards bodies of its own",
-        crossing,
-        vary_crossing,
-        for_training=True,
-    ),
-    family_of("dominoes", "a row of upright boxes topples, as far as it reaches", dominoes, vary_dominoes),
-    family_of("elastic", "balls that lose nothing, so that time could run either way", elastic, vary_elastic),
-    family_of(
-        "two_causes", "two balls reach a box together; one is enough, or both are needed", two_causes, vary_two_causes
-    ),
-    family_of("two_chains", "two chains side by side, which have nothing to do with each other", two_chains,
-              vary_two_chains),
-)  # fmt: skip
+    family_of(backup, vary_backup),
+    family_of(chain, vary_chain),
+    family_of(crossing, vary_crossing, for_training=True),
+    family_of(dominoes, vary_dominoes),
+    family_of(elastic, vary_elastic),
+    family_of(two_causes, vary_two_causes),
+    family_of(two_chains, vary_two_chains),
+)

@@ -14,7 +14,6 @@ from lmms_eval_tasks.worlds.scenes.scene import COLOURS, FLOORS, Body, Camera, S
 @dataclass(frozen=True)
 class SceneFamily:
     name: str
-    about: str
     draw: Callable[[str, int, np.random.Generator], Scene]
     vary: Callable[[Scene, np.random.Generator], Sequence[Body]]
     for_training: bool = False
@@ -31,27 +30,19 @@ class Drawing:
 
 
 def family_of(
-    name: str,
-    about: str,
     compose: Callable[[np.random.Generator, Palette], Drawing],
     vary: Callable[[Scene, np.random.Generator], Sequence[Body]],
     for_training: bool = False,
 ) -> SceneFamily:
-    """Return the family whose scenes a function composes; floor, light and camera are drawn last."""
+    """Return the family, called as the function that composes its scenes; floor, light and camera are drawn last."""
+    name = compose.__name__
 
     def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
         drawn = compose(random, Palette(random))
-        return Scene(
-            id=scene_id,
-            family=name,
-            seed=seed,
-            depth=drawn.depth,
-            distractors=drawn.distractors,
-            bodies=list(drawn.bodies),
-            **surroundings(random, drawn.moving_share),
-        )
+        fields = {"depth": drawn.depth, "distractors": drawn.distractors, "bodies": list(drawn.bodies)}
+        return Scene(id=scene_id, family=name, seed=seed, **fields, **surroundings(random, drawn.moving_share))
 
-    return SceneFamily(name, about, draw, vary, for_training)
+    return SceneFamily(name, draw, vary, for_training)
 
 
 SMOOTH = 0.15
@@ -69,17 +60,7 @@ class Palette:
 
     def body(self, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
         """A body of the next colour, called by colour and shape."""
-        colour = self._left.pop()
-        return Body.model_validate(
-            {
-                "name": f"{colour} {shape}",
-                "shape": shape,
-                "colour": colour,
-                "size": [round(float(value), 4) for value in size],
-                "place": [round(float(value), 4) for value in place],
-                **{name: _rounded(value) for name, value in rest.items()},
-            }
-        )
+        return named_body(f"{self._left.pop()} {shape}", shape, size, place, **rest)
 
     def ball(self, radius: float, x: float, y: float, velocity: Sequence[float] = (), **rest: Any) -> Body:
         """A ball on the floor, which passes its motion on if nothing else is said."""
@@ -89,18 +70,14 @@ class Palette:
 
 def scenery(name: str, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
     """A part of the scenery, grey or brown, that stands still."""
-    return Body.model_validate(
-        {
-            "name": name,
-            "shape": shape,
-            "colour": name.split()[0],
-            "size": [round(float(value), 4) for value in size],
-            "place": [round(float(value), 4) for value in place],
-            "moves": "not at all",
-            "scenery": True,
-            **{key: _rounded(value) for key, value in rest.items()},
-        }
-    )
+    return named_body(name, shape, size, place, moves="not at all", scenery=True, **rest)
+
+
+def named_body(name: str, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
+    """A body whose name begins with its colour, all its numbers rounded."""
+    fields = {"size": list(map(float, size)), "place": list(map(float, place)), **rest}
+    rounded = {key: _rounded(value) for key, value in fields.items()}
+    return Body(name=name, shape=shape, colour=name.split()[0], **rounded)
 
 
 def surroundings(random: np.random.Generator, moving_share: float = 0.3) -> dict[str, Any]:
@@ -128,30 +105,17 @@ def with_bystanders(
     away_from: Sequence[float] = (),
     moving_share: float = 0.3,
 ) -> Drawing:
-    """Return a drawing with up to two bystanders."""
-    number = int(random.integers(0, 3))
-    others = bystanders(random, palette, number, sides, away_from)
-    return Drawing(depth, [*bodies, *others], number, moving_share)
-
-
-def bystanders(
-    random: np.random.Generator,
-    palette: Palette,
-    number: int,
-    sides: Sequence[float],
-    away_from: Sequence[float] = (),
-) -> list[Body]:
-    """Bodies that have no part: they lie still, each at one of the sides (y), apart from each other along x."""
+    """A drawing with up to two bodies more that have no part: they lie still at the sides (y), apart along x."""
     free = [x for x in np.linspace(-1.0, 1.0, 9) if all(abs(x - place) > 0.45 for place in away_from)]
     found: list[Body] = []
-    for _ in range(number):
+    for _ in range(int(random.integers(0, 3))):
         apart = [x for x in free if all(abs(x - body.place[0]) > 0.35 for body in found)]
         x = apart[int(random.integers(len(apart)))] + random.uniform(-0.05, 0.05)
         size = random.uniform(0.08, 0.13)
         shape = ("ball", "box", "cylinder")[int(random.integers(3))]
         sizes = {"ball": [size], "box": [size] * 3, "cylinder": [size * 0.8, size]}[shape]
         found.append(palette.body(shape, sizes, [x, sides[int(random.integers(len(sides)))], size]))
-    return found
+    return Drawing(depth, [*bodies, *found], len(found), moving_share)
 
 
 def side(random: np.random.Generator) -> float:

@@ -361,27 +361,11 @@ def vary_support(scene: Scene, random: Random) -> Sequence[Body]:
 
 
 FAMILIES = (
-    family_of("containment", "balls are pushed from a shelf into a tray, or past it", containment, vary_containment),
-    family_of(
-        "occlusion",
-        "a ball goes in behind a wall, and what comes out shows what happened there",
-        occlusion,
-        vary_occlusion,
-    ),
-    family_of("pendulum", "a ball on a hinge swings and strikes others", pendulum, vary_pendulum),
-    family_of("ramp", "bodies roll or slide down a ramp, or stick, and hit what is at its foot", ramp, vary_ramp),
-    family_of(
-        "seesaw",
-        "a body drops on one end of a plank, whose other end lifts what lies there",
-        seesaw,
-        vary_seesaw,
-    ),
-    family_of(
-        "stack",
-        "a ball rolls into a stack of boxes, and beside it another ball into a third",
-        stack,
-        vary_stack,
-        for_training=True,
-    ),
-    family_of("support", "a ball knocks away what something lies on, or passes by", support, vary_support),
+    family_of(containment, vary_containment),
+    family_of(occlusion, vary_occlusion),
+    family_of(pendulum, vary_pendulum),
+    family_of(ramp, vary_ramp),
+    family_of(seesaw, vary_seesaw),
+    family_of(stack, vary_stack, for_training=True),
+    family_of(support, vary_support),
 )
