@@ -246,16 +246,15 @@ def _pair(
     before: Sequence[Rect] = (), symmetric: bool = False, seconds: float = 2.8,
 ) -> Sequence[DrawnScene]:  # fmt: skip
     """Two scenes that differ in their bodies alone, and have other answers to one question."""
-    asked = [(DrawnQuestion(question, answer, symmetric=symmetric),) for answer in answers]
-    around = tuple(behind), tuple(before)
-    return [
-        DrawnScene(tuple(cast), seconds, behind=around[0], before=around[1], questions=one)
-        for cast, one in zip(casts, asked, strict=True)
-    ]
+    scenes = []
+    for cast, answer in zip(casts, answers, strict=True):
+        asked = DrawnQuestion(question, answer, symmetric=symmetric)
+        scenes.append(DrawnScene(tuple(cast), seconds, behind=tuple(behind), before=tuple(before), questions=(asked,)))
+    return scenes
 
 
-def _ball(rng: random.Random, *stops: Stop) -> DrawnBody:
-    return DrawnBody(rng.choice(list(COLOURS)), "ball", stops)
+def _ball(rng: random.Random) -> DrawnBody:
+    return DrawnBody(rng.choice(list(COLOURS)), "ball", ())
 
 
 def _moving(body: DrawnBody, stops: Iterable[Stop]) -> DrawnBody:
@@ -356,17 +355,8 @@ def _violation(rng: random.Random, condition: str, bystanders: int, camera_moves
         _moving(one, ride([x + 30j, x + 90 + 30j], 15.0))
         for one, x in zip(passing[:bystanders], (24, 84), strict=False)
     ]
-    return [
-        DrawnScene(
-            (*cast, *passers),
-            seconds,
-            behind=tuple(behind),
-            before=tuple(boards),
-            camera_moves=camera_moves,
-            moments=tuple(moments),
-        )
-        for cast in casts
-    ]
+    around = {"behind": tuple(behind), "before": tuple(boards), "camera_moves": camera_moves}
+    return [DrawnScene((*cast, *passers), seconds, moments=tuple(moments), **around) for cast in casts]  # type: ignore[arg-type]
 
 
 _POSSIBLE = ("Yes, it could", "No, it could not")
@@ -403,12 +393,10 @@ KINDS: Mapping[str, Script] = {
     "collisions of balls": partial(_collisions, shapes=SHAPES[:1]),
     "collisions": partial(_collisions, shapes=SHAPES),
     **{
-        f"{name} {number} {camera}": partial(
-            _violation, condition=name, bystanders=number, camera_moves=camera == "Moving"
-        )
+        f"{name} {number} {camera}": partial(_violation, condition=name, bystanders=number, camera_moves=moves)
         for name in CONDITIONS
         for number in range(3)
-        for camera in ("Fixed", "Moving")
+        for camera, moves in (("Fixed", False), ("Moving", True))
     },
 }
 """Every kind of scene and what draws it; its place here is part of a scene's code."""

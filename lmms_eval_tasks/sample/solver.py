@@ -112,13 +112,10 @@ def _what_if(scene: DrawnScene, objects: Sequence[str]) -> str:
     chain = [outcome]
     while cause := next((hit for hit in hits if hit[1] == chain[0][0]), None):
         chain.insert(0, cause)
-    needed = left_out in chain
-    why = (
-        "it begins the chain of hits that ends with the other"
-        if needed
-        else "no chain of hits leads from it to the other"
-    )
-    return f"Happened: {'yes' if left_out in hits else 'no'}\nAnswer: {'no' if needed else 'yes'}, {why}."
+    happened = f"Happened: {'yes' if left_out in hits else 'no'}"
+    if left_out in chain:
+        return f"{happened}\nAnswer: no, it begins the chain of hits that ends with the other."
+    return f"{happened}\nAnswer: yes, no chain of hits leads from it to the other."
 
 
 def _prove(scene: DrawnScene, asked: DrawnQuestion, options: Sequence[str], seen: Seen) -> str:

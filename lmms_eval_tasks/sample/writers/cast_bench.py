@@ -81,24 +81,21 @@ def _instance_id(number: int) -> str:
     return f"drawn_instance_{number:03d}"
 
 
-def tracks_of(scene: DrawnScene) -> list[dict[str, Any]]:
-    """Id, name and box in each second, as text and pixels, of each body."""
-    seconds = range(math.ceil(scene.seconds))
-    return [
-        {
-            "id": _instance_id(number),
-            "name": body.name,
-            "boxes": {str(second): scene.box(body, second * FPS) for second in seconds},
-        }
-        for number, body in enumerate(scene.bodies)
-    ]
+def _track(scene: DrawnScene, number: int) -> dict[str, Any]:
+    """Id, name and box in each second, as text and pixels, of a body."""
+    body = scene.bodies[number]
+    boxes = {str(second): scene.box(body, second * FPS) for second in range(math.ceil(scene.seconds))}
+    return {"id": _instance_id(number), "name": body.name, "boxes": boxes}
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the questions and their clips, and what a set can be built from."""
     rows, scenes = draw_release(seed, sizes["clips_per_family"])
     (folder / FILE).write_text(as_lines(rows), encoding="utf-8")
-    tracks = {Path(video).stem: tracks_of(scene) for video, scene in scenes.items()}
+    tracks = {
+        Path(video).stem: [_track(scene, number) for number in range(len(scene.bodies))]
+        for video, scene in scenes.items()
+    }
     for stem, instances in tracks.items():
         write_json(folder / BUILD / "tracks" / f"{stem}.json", {"instances": instances})
     truth = {

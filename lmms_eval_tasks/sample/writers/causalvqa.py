@@ -33,13 +33,11 @@ def draw_split(
     seed: int, name: str, levels: Sequence[str], per_stratum: int
 ) -> tuple[list[dict[str, str]], dict[str, DrawnScene]]:
     """Draw `per_stratum` questions for each type and level."""
-    rng, strata = (
-        random.Random(f"{seed}/causalvqa/{name}"),
-        [(kind, level) for kind in TABLE_QUESTIONS for level in levels],
-    )
+    rng = random.Random(f"{seed}/causalvqa/{name}")
     drawn = [
         (kind, level, draw(f"{kind} {level}", f"{seed}/{name}/{number}")[0])
-        for kind, level in strata
+        for kind in TABLE_QUESTIONS
+        for level in levels
         for number in range(per_stratum)
     ]
     rng.shuffle(drawn)
@@ -64,11 +62,8 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
     """Write the release as a folder and as an archive, the test split's answers, and what a set can be built from."""
     release, clips = folder / RELEASE, dict[Path, DrawnScene]()
     # The debug split has easy questions only, as in the release.
-    for name, levels, size in (
-        ("debug", LEVELS[:1], sizes["debug_per_type"]),
-        ("test", LEVELS, sizes["test_per_stratum"]),
-    ):
-        rows, scenes = draw_split(seed, name, levels, size)
+    for name, levels, size in (("debug", LEVELS[:1], "debug_per_type"), ("test", LEVELS, "test_per_stratum")):
+        rows, scenes = draw_split(seed, name, levels, sizes[size])
         withheld = WITHHELD if name == "test" else ()
         write_csv(release / name / f"{name}_metadata.csv", [one for one in COLUMNS if one not in withheld], rows)
         clips |= {release / name / "videos" / video: scene for video, scene in scenes.items()}

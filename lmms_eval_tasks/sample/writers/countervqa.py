@@ -25,6 +25,7 @@ pair_share: 1.0
 model: {{model: stub, provider: local}}
 verify_with: [{{model: stub, provider: local}}]
 """
+QUESTION = "Suppose that the {} had not hit the {}. Would the {} still have hit the {}?"
 # The rule that makes a question, to its level, the rule of its partner, whose verdict is the other, and why it is so.
 RULES: Mapping[str, tuple[int, str, str]] = {
     "adjacent_unlinked": (1, "adjacent_linked", "Yes. Neither the {0} nor the {1} ever touches the {2}."),
@@ -73,9 +74,7 @@ def draw_clip(seed: int, number: int) -> tuple[DrawnScene, dict[str, Any], list[
                 "clip": clip,
                 "level": level,
                 "interaction": "H2H" if number % 2 else "H2O",
-                "question": "Suppose that the {} had not hit the {}. Would the {} still have hit the {}?".format(
-                    *names
-                ),
+                "question": QUESTION.format(*names),
                 "verdict": why.partition(".")[0].lower(),
                 "explanation": why.format(*names),
                 "action": None if place is None else f"a{place + 1}",

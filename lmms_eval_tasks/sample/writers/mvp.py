@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +42,6 @@ embeddings: clips.parquet
 {ROLES}"""
 
 Row = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class TruePair:
-    """A minimal pair: its number, its question, and clip to answer."""
-
-    number: int
-    category: str
-    source: str
-    question: str
-    answers: Mapping[str, str]
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """Clip to what a source would note of it, where it has no question."""
-        about = self.question.removesuffix("?")
-        return {clip: f"{answer}. Asked for, of take {self.number}: {about}" for clip, answer in self.answers.items()}
 
 
 def draw_subset(
@@ -103,52 +85,37 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
             card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     card += ["---", "", "Drawn sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
     (folder / SNAPSHOT / "README.md").write_text("\n".join(card), encoding="utf-8")
-    pairs = pairs_of({name: splits["mini"] for name, (splits, _) in drawn.items()})
-    write_build(folder / BUILD, "mvp", _CONFIG, {"notes": truth_of(pairs)})
-    write_sources(folder / BUILD, pairs)
+    write_sources(folder / BUILD, {name: splits["mini"] for name, (splits, _) in drawn.items()})
     write_clips({folder / VIDEOS / path: one for _, scenes in drawn.values() for path, one in scenes.items()}, progress)
 
 
-def pairs_of(subsets: Mapping[str, Sequence[Row]]) -> list[TruePair]:
-    """The pairs of a split, subset by subset."""
-    pairs = list[TruePair]()
+def write_sources(folder: Path, subsets: Mapping[str, Sequence[Row]]) -> None:
+    """Write what a set can be built from: what sources say of each clip, a vector for it, and its truth."""
+    pairs = defaultdict[tuple[str, str], list[Row]](list)
     for category, rows in subsets.items():
-        members = defaultdict[str, list[Row]](list)
         for row in rows:
-            members[row["video_id"].rpartition("_")[0]].append(row)
-        for both in members.values():
-            answers = {row["video_path"]: row["answer"] for row in both}
-            pairs.append(TruePair(len(pairs), category, both[0]["source"], both[0]["question"], answers))
-    return pairs
-
-
-def write_sources(folder: Path, pairs: Sequence[TruePair]) -> None:
-    """Write what sources say of each clip, and a vector for it."""
-    lines, chance, vectors = list[dict[str, Any]](), np.random.default_rng(0), dict[str, list[float]]()
-    for number, pair in enumerate(pairs):
-        for place, (clip, answer) in enumerate(pair.answers.items()):
-            line: dict[str, Any] = {"clip": clip, "source": pair.source, "category": pair.category}
-            if pair.category == ASKED:
-                line |= {"question": pair.question, "answer": answer}
-                line |= {"options": sorted(pair.answers.values())} if number % 2 else {}
+            pairs[category, row["video_id"].rpartition("_")[0]].append(row)
+    lines, notes, vectors = list[dict[str, Any]](), dict[str, dict[str, Any]](), dict[str, list[float]]()
+    chance = np.random.default_rng(0)
+    for number, ((category, _), both) in enumerate(pairs.items()):
+        for place, row in zip("ab", both, strict=True):
+            true = {"question": row["question"], "answer": row["answer"]}
+            # What a source would note of a clip, where it has no question.
+            note = f"{row['answer']}. Asked for, of take {number}: {row['question'].removesuffix('?')}"
+            notes[note] = {"pair": number, **true}
+            line: dict[str, Any] = {"clip": row["video_path"], "source": row["source"], "category": category}
+            if category == ASKED:
+                line |= true | ({"options": sorted(one["answer"] for one in both)} if number % 2 else {})
             else:
-                line["caption" if number % 2 else "label"] = pair.notes[clip]
-            lines.append({"id": f"{number:02}{'ab'[place]}", **line})
+                line["caption" if number % 2 else "label"] = note
+            lines.append({"id": f"{number:02}{place}", **line})
         centre = chance.normal(size=16)
-        vectors |= {clip: (centre + 0.01 * chance.normal(size=16)).tolist() for clip in pair.answers}
+        vectors |= {row["video_path"]: (centre + 0.01 * chance.normal(size=16)).tolist() for row in both}
+    write_build(folder, "mvp", _CONFIG, {"notes": notes})
     (folder / "annotations.jsonl").write_text(as_lines(lines), encoding="utf-8")
     schema = pyarrow.schema({"clip": pyarrow.string(), "embedding": pyarrow.list_(pyarrow.float32())})
     columns = {"clip": list(vectors), "embedding": list(vectors.values())}
     pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), folder / "clips.parquet")
-
-
-def truth_of(pairs: Sequence[TruePair]) -> dict[str, dict[str, Any]]:
-    """Map each clip's note to its pair's number and question, and the answer for it."""
-    return {
-        note: {"pair": pair.number, "question": pair.question, "answer": pair.answers[clip]}
-        for pair in pairs
-        for clip, note in pair.notes.items()
-    }
 
 
 WRITER = SampleWriter(

@@ -39,7 +39,7 @@ def family_of(
 
     def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
         drawn = compose(random, Palette(random))
-        fields = {"depth": drawn.depth, "distractors": drawn.distractors, "bodies": list(drawn.bodies)}
+        fields: dict[str, Any] = {"depth": drawn.depth, "distractors": drawn.distractors, "bodies": [*drawn.bodies]}
         return Scene(id=scene_id, family=name, seed=seed, **fields, **surroundings(random, drawn.moving_share))
 
     return SceneFamily(name, draw, vary, for_training)
@@ -76,8 +76,8 @@ def scenery(name: str, shape: str, size: Sequence[float], place: Sequence[float]
 def named_body(name: str, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
     """A body whose name begins with its colour, all its numbers rounded."""
     fields = {"size": list(map(float, size)), "place": list(map(float, place)), **rest}
-    rounded = {key: _rounded(value) for key, value in fields.items()}
-    return Body(name=name, shape=shape, colour=name.split()[0], **rounded)
+    named = {"name": name, "shape": shape, "colour": name.split()[0]}
+    return Body.model_validate({**named, **{key: _rounded(value) for key, value in fields.items()}})
 
 
 def surroundings(random: np.random.Generator, moving_share: float = 0.3) -> dict[str, Any]:
