@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter, defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from rules import rules_above_chance
 from sample_runs import TASKS, at
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.sample.drawn_clips import FPS, GROUND, REACH
+from lmms_eval_tasks.sample.drawn_clips import FPS, GROUND
 from lmms_eval_tasks.sample.scripts import CONDITIONS, draw
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, decode, solve, solve_frames
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
@@ -156,17 +155,6 @@ def test_what_is_impossible_shows_in_no_frame_and_at_neither_end(condition: str)
             cut = round(moment * FPS)
             assert np.array_equal(one[cut - 1 : cut + 1], two[cut - 1 : cut + 1])
             assert not np.array_equal(one[cut:], two[cut:])
-
-
-def test_a_moving_camera_shows_the_scene_from_places_of_its_own() -> None:
-    scene = draw("permanence 0 Moving", "0")[1]
-    places = [scene.pan(frame) for frame in range(scene.frames)]
-    # It begins in the middle, gets as far as it can on both sides, and jumps nowhere.
-    assert places[0] == 0 and (min(places), max(places)) == (-REACH, REACH)
-    assert set(np.abs(np.diff(places))) <= {0, 1, 2}
-    still, film = replace(scene, camera_moves=False).film(), scene.film()
-    for place, one, other in zip(places, still, film, strict=True):
-        assert np.array_equal(np.roll(one[60:GROUND], place, axis=1)[:, REACH:-REACH], other[60:GROUND, REACH:-REACH])
 
 
 @pytest.mark.slow
