@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import csv
 import math
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import printed, refusal
 from hook_runs import FILES
-from host_run import GUESSED, HostRun, SampleWorld, qwen_arguments, run_host
+from host_run import GUESSED, SCRIPTS, HostRun, SampleWorld, environment, qwen_arguments, run_host
 from logged_runs import TASK
 
 from lmms_eval_tasks.registry import registry
@@ -103,6 +104,19 @@ def test_two_ranks_score_log_and_submit_as_one(solved: HostRun, sample_world: Sa
     assert submissions(two) == submissions(solved)
     for task in read_run(solved.out).records:
         assert two.samples_in_order(task) == solved.samples(task)
+
+
+def test_ranks_that_torchrun_starts_score_as_the_forks_of_these_tests(
+    guessed: HostRun, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    start = (SCRIPTS / "torchrun", "--standalone", "--local_addr=127.0.0.1", "--nproc_per_node=2", "-m", "lmms_eval")
+    done = subprocess.run(
+        [*start, "--model", "random_answer", "--tasks", TASK, "--output_path", tmp_path, "--log_samples"],
+        cwd=tmp_path, env=environment(sample_world.home), capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    run = HostRun(done.returncode, done.stdout + done.stderr, tmp_path)
+    assert run.scores(TASK) == guessed.scores(TASK)
+    assert run.samples_in_order(TASK) == guessed.samples_in_order(TASK)
 
 
 def test_a_run_is_replayed_from_its_log(guessed: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import gzip
 import json
 import logging
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 import tracemalloc
 from email.utils import formatdate
 from pathlib import Path
@@ -234,6 +236,26 @@ def test_a_proxy_gets_its_own_login_and_no_proxy_names_what_is_reached_without_o
 
 
 # Certificates
+
+
+def test_a_proxy_of_socks_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def serve() -> None:
+            with proxy.accept()[0] as connection:
+                connection.recv(100)
+                connection.sendall(b"\5\0")
+                asked.append(connection.recv(100))
+                connection.sendall(b"\5\0\0\1\0\0\0\0\0\0")
+                connection.recv(1 << 16)
+                body = completion("by SOCKS", MODEL).encode()
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+        threading.Thread(target=serve, daemon=True).start()
+        monkeypatch.setenv("ALL_PROXY", f"socks5h://127.0.0.1:{proxy.getsockname()[1]}")
+        assert connect("http://models.example/v1")(CASE).text == "by SOCKS"
+    assert b"models.example" in asked[0]
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate, and is not installed")
