@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import clear_parts, file_sha256, locked, remove, replacing, swap, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
-from lmms_eval_tasks.utils.core.text import HOME, count_bytes, summarize_names
+from lmms_eval_tasks.utils.core.text import HOME, count_bytes, quote, summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, in_parallel
 from lmms_eval_tasks.utils.data.card import Card, DataSet
 from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable, write_placeholder
@@ -164,6 +165,7 @@ class Build:
         card, placed = self.card, self.folder / "videos"
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
+        _check_rows(card, split, rows, extra)
         warnings, removed = origin.warnings, _CHOICES.get().removed
         if removed:
             kept = [row for row in rows if row["group_id"] not in removed.ids]
@@ -371,6 +373,12 @@ def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.Da
     """Return the prepared table of rows: the common columns, then the benchmark's own."""
     import pyarrow as pa
 
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=_schema(extra))
+
+
+def _schema(extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Schema:
+    import pyarrow as pa
+
     columns = {
         **dict.fromkeys(("item_id", "group_id", "question"), pa.string()),
         "options": pa.list_(pa.string()),
@@ -378,7 +386,49 @@ def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.Da
         "clip_present": pa.bool_(),
         **extra,
     }
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))
+    return pa.schema(list(columns.items()))
+
+
+def _check_rows(
+    card: Card, split: str, rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]
+) -> None:
+    """Raise InputError with all reasons why rows cannot be asked, graded or written."""
+    problems = Problems()
+    schema = _schema(extra)
+    for name in (*card.strata_columns, *card.clip_columns):
+        if name not in schema.names:
+            problems.add(
+                split, f'Expected a type for the column {name}, such as add_split(…, {{"{name}": "string"}}, …).'
+            )
+    seen: set[object] = set()
+    for row in rows:
+        item, options, answer = str(row.get("item_id")), row.get("options") or (), row.get("answer")
+        if item in seen:
+            problems.add(split, "Expected each item_id once, but got again", item)
+        seen.add(item)
+        if options and not row.get("question"):
+            problems.add(split, "Expected a question in each row that has options, but there is none in", item)
+        letters = ascii_uppercase[: len(options)]
+        if options and answer is not None and answer not in [*letters]:
+            wanted = "Expected answer to be the letter of one of a row's options, but got"
+            problems.add(split, wanted, f"{quote(answer)}, not one of {', '.join(letters)} ({item})")
+    for column in schema:
+        if not _fits([row.get(column.name) for row in rows], column.type):
+            wanted = f"Expected {column.name} to be of the type {column.type}, but got"
+            for row in rows:
+                if not _fits([row.get(column.name)], column.type):
+                    problems.add(split, wanted, f"{quote(row[column.name])} ({row.get('item_id')})")
+    problems.raise_if_any(f"{card.title} cannot be prepared", "nothing was written")
+
+
+def _fits(values: Sequence[object], kind: pyarrow.DataType) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.array(values, kind)
+    except (pa.ArrowException, TypeError, ValueError):
+        return False
+    return True
 
 
 def write_table(table: pyarrow.Table, path: Path) -> None:

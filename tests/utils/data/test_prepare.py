@@ -167,6 +167,29 @@ def found_to_be(source: Path | str, levels: tuple[str, ...] = LEVELS, **origin: 
     return read_manifest(read_card("causalvqa")).splits["test"].data_set
 
 
+def test_rows_that_cannot_be_asked_graded_or_written_are_refused_all_at_once(expected: Expected) -> None:
+    row = {
+        "item_id": "right",
+        "group_id": "0",
+        "question": "Why?",
+        "options": ["a", "b"],
+        "answer": "B",
+        "clip": "test/a.mp4",
+    }
+    rows = [
+        row, {**row, "item_id": "text", "answer": "b"}, {**row, "item_id": "third", "answer": "C"},
+        {**row, "item_id": "unknown", "answer": None}, {**row, "item_id": "unasked", "question": None},
+        {**row, "item_id": "open", "options": [], "answer": "since it rained"}, {**row, "group_id": 0},
+    ]  # fmt: skip
+
+    def add() -> None:
+        with building("causalvqa") as build:
+            build.add_split("test", rows, {"type": "string"}, {}, Origin("release"), no_progress)
+
+    expected(refusal(add))
+    assert not benchmark_dir("causalvqa").exists()
+
+
 @pytest.mark.parametrize("name", registry().benchmarks)
 def test_counts_alone_make_nothing_official(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     card = read_card(name)
