@@ -153,7 +153,7 @@ def read_own_tasks() -> None:
     from lmms_eval import tasks, utils
 
     load = utils.load_yaml_config
-    kept = Path(os.environ.get("SHARED_FOLDER", os.environ["HF_HOME"]), "own_tasks.pickle")
+    kept = Path(os.environ.get("SHARED_FOLDER") or os.environ["HF_HOME"], "own_tasks.pickle")
     with FileLock(f"{kept}.lock"):
         if not kept.exists():
             paths = map(str, Path(tasks.__file__).parent.rglob("*.yaml"))
