@@ -400,12 +400,13 @@ def _check_rows(
             problems.add(
                 split, f'Expected a type for the column {name}, such as add_split(…, {{"{name}": "string"}}, …).'
             )
-    seen: set[object] = set()
+    seen: set[tuple[object, str]] = set()
     for row in rows:
         item, options, answer = str(row.get("item_id")), row.get("options") or (), row.get("answer")
-        if item in seen:
+        # Each subset of a split has a task of its own.
+        if (named := (row.get("subset"), item)) in seen:
             problems.add(split, "Expected each item_id once, but got again", item)
-        seen.add(item)
+        seen.add(named)
         if options and not row.get("question"):
             problems.add(split, "Expected a question in each row that has options, but there is none in", item)
         letters = ascii_uppercase[: len(options)]
