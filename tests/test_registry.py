@@ -135,7 +135,7 @@ def test_a_leaderboard_that_cannot_take_a_benchmark(tmp_path: Path, expected: Ex
 
 
 def test_a_benchmark_without_a_form_says_why() -> None:
-    with pytest.raises(ValueError, match="or a reason for having none"):
+    with pytest.raises(ValueError, match="Expected submission=…, or no_submission="):
         replace(OWN[0], submission=None)
     assert replace(OWN[0], submission=None, no_submission="It has no leaderboard.").submission is None
 

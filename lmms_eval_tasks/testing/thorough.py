@@ -46,7 +46,7 @@ VERSION = re.compile(r"[1-9]\d*-[A-Z]")
 def check_runnable(benchmark: Benchmark) -> Problems:
     """Check for faults in a benchmark's tasks that would stop a run: functions that cannot be loaded, settings that
     cannot be read."""
-    problems = check_functions(benchmark)
+    problems = check_functions(benchmark, hooks.__name__)
     for name, task in registry().tasks_of(benchmark.name).items():
         _check_settings(task, file_of(benchmark.folder, name), task_configs(benchmark.folder)[name], problems)
     return problems

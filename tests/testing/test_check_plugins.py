@@ -91,8 +91,9 @@ def spoil(package: Path, fault: str) -> None:
 
 
 def first_problem(errors: str) -> str:
-    """The first problem with its heading, without the numbers of the example's lines, and without what is prepared."""
-    unprepared = ("Lamp side is not prepared", "Run:", "To try")
+    """The first problem with its heading, without the numbers of the example's lines, and without what is prepared;
+    it has no sample data, so none is offered."""
+    unprepared = ("Lamp side is not prepared", "Run:")
     lines = [line for line in errors.strip().splitlines() if not line.startswith(unprepared)]
     return re.sub(r"line \d+", "line N", "\n".join(lines[:2]))
 

@@ -365,7 +365,7 @@ class Benchmark:
         if not self.kinds:
             raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
         if (self.submission is None) == (not self.no_submission):
-            raise ValueError(f"Expected {self.card.name} to have a form of submission, or a reason for having none.")
+            raise ValueError(f'Expected submission=…, or no_submission="why there is none", of {self.card.name}.')
         if self.find_prompt is None and self.official_prompt is not None:
             object.__setattr__(self, "find_prompt", self.official_prompt.find)
 

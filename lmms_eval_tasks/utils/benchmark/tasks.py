@@ -231,8 +231,9 @@ def _one_of(allowed: set[str], value: object) -> str:
     return f"Expected one of {', '.join(sorted(allowed))}, but got {describe(value)}."
 
 
-def check_functions(benchmark: Benchmark) -> Problems:
-    """A problem for each function that a task of a valid folder names and that cannot be loaded."""
+def check_functions(benchmark: Benchmark, shared: str) -> Problems:
+    """A problem for each function that a task of a valid folder names and that cannot be loaded; `shared` is the module
+    of the shared hooks."""
     problems = Problems()
     for name, config in task_configs(benchmark.folder).items():
         file = file_of(benchmark.folder, name)
@@ -246,6 +247,11 @@ def check_functions(benchmark: Benchmark) -> Problems:
             if not callable(found):
                 path, _, called = function.rpartition(".")
                 module = locate(path)
+                if module is None:
+                    usual = f"{shared}.{what if what in HOOKS else 'aggregate'}"
+                    why = f"there is no module {path}. Without a hook of your own name {usual}."
+                    problems.add(f"{file}, {what}", why)
+                    continue
                 functions = (name for name, value in vars(module).items() if isfunction(value) and name[0] != "_")
                 offered = ", ".join(getattr(module, "__all__", sorted(functions))) or "no function"
                 problems.add(f"{file}, {what}", f"{path} has no function {called}; it has {offered}.")
