@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import MISSING, parse_arguments, summarize_names
-from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
+from lmms_eval_tasks.utils.data.home import SAMPLE_REMEDY, benchmark_dir, home, read_manifest, skip_missing
 from lmms_eval_tasks.utils.data.survey import check_split
 
 if TYPE_CHECKING:
@@ -113,17 +114,19 @@ def check(
                     print_statistics(console, name, split)
             warned += len(printed)
         except InputError as error:
-            stops.append(str(error))
+            stops.append(str(error) if _has_sample(name) else str(error).replace(SAMPLE_REMEDY, ""))
     stops += _check_installation(console)
     if model:
         wrong = _check_model(console, model, model_args, named or prepared)
         stops += wrong
-        if not wrong and (task := task or _first_task(named or prepared)):
-            stops += _show_model(console, model, model_args, task, batch_size, item, png)
+        if not wrong and (tasks := [task] if task else [*chain(*map(_prepared_tasks, named or prepared))]):
+            stops += _show_model(console, model, model_args, tasks[0], batch_size, item, png)
     for reason in stops:
         typer.echo(f"\n{reason}", err=True)
     if stops:
         raise typer.Exit(1)
+    for name in named:
+        console.print(f"Tasks: {summarize_names(_prepared_tasks(name), 10)}", soft_wrap=True)
     above = f"{warned} warnings" if warned > 1 else "warning"
     odd = f"A run would start, but see the {above} above: the data is not as expected."
     console.print(odd if warned else "Nothing here would stop a run.", soft_wrap=True)
@@ -150,7 +153,7 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
         checked = check_split(read_card(benchmark), split, decode, progress)
     facts, broken, missing = checked.facts, checked.broken, checked.missing
     print_split(console, benchmark, split, facts, checked.clips)
-    if not facts.data_set.is_sample:
+    if checked.counts and not facts.data_set.is_sample:
         console.print(counts_table(checked.counts))
     in_table = set(map(str, checked.counts))
     print_warnings(console, [warning for warning in facts.warnings if warning not in in_table], printed)
@@ -192,12 +195,15 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
     return [absent] if absent else []
 
 
-def _first_task(benchmarks: Sequence[str]) -> str | None:
-    for name in benchmarks:
-        splits = read_manifest(read_card(name)).splits if benchmark_dir(name).is_dir() else {}
-        if found := next((task for task, own in registry().tasks_of(name).items() if own.split in splits), None):
-            return found
-    return None
+def _has_sample(name: str) -> bool:
+    from lmms_eval_tasks.sample.write_sample import sample_writers
+
+    return name in sample_writers()
+
+
+def _prepared_tasks(name: str) -> list[str]:
+    splits = read_manifest(read_card(name)).splits if benchmark_dir(name).is_dir() else {}
+    return [task for task, own in registry().tasks_of(name).items() if own.split in splits]
 
 
 def _show_model(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 PLACEHOLDER = "placeholder.mp4"
+SAMPLE_REMEDY = "\nTo try without the data:  lmms-eval-tasks sample --out sample --prepare"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,7 +108,7 @@ def read_manifest(card: Card) -> Manifest:
 
 def prepare_remedy(card: Card) -> str:
     """Return the commands to run if a benchmark is not prepared, with the real release and with sample data."""
-    return f"Run:  {card.prepare_command}\nTo try without the data:  lmms-eval-tasks sample --out sample --prepare"
+    return f"Run:  {card.prepare_command}{SAMPLE_REMEDY}"
 
 
 @_steady
