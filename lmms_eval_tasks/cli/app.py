@@ -18,6 +18,7 @@ from lmms_eval_tasks.cli.export import export_app
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.launch import launch, sweep
 from lmms_eval_tasks.cli.merge import merge
+from lmms_eval_tasks.cli.new import new
 from lmms_eval_tasks.cli.options import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, print_warnings, show_examples
 from lmms_eval_tasks.cli.prepare import prepare_app
 from lmms_eval_tasks.cli.prompts import prompts_app
@@ -53,6 +54,7 @@ app.command(rich_help_panel=DATA)(sample)
 app.add_typer(prepare_app, name="prepare", rich_help_panel=DATA)
 app.command(rich_help_panel=DATA)(check)
 app.command(rich_help_panel=DATA)(bias)
+app.command(rich_help_panel=DATA)(new)
 app.add_typer(prompts_app, name="prompts", rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(views)
 app.command(rich_help_panel=RUN)(launch)

@@ -24,12 +24,14 @@ from warm_host import WarmHost
 pytestmark = pytest.mark.host
 
 EXAMPLES = ("benchmark_plugin", "pendulum_plugin")
+NEW = "ball_bounce"
+"""The benchmark whose skeleton `lmms-eval-tasks new` writes."""
 OURS = ("lmms_eval_tasks", "setup.cfg", "pyproject.toml", "README.md", "LICENSE")
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment that has our wheel, both examples, and a benchmark that cannot be imported.
+    """An environment that has our wheel, both examples, a new benchmark, and one that cannot be imported.
 
     Attributes:
         root: The folder in which it lies and in which commands run.
@@ -88,9 +90,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for command in (
         [*wheel, "--wheel-dir", str(root / "wheels"), str(root / "ours")],
         [*pip, *alone, "--find-links", str(root / "wheels"), "lmms-eval-tasks"],
-        [*pip, *alone, *(str(root / name) for name in EXAMPLES), str(root / "broken")],
+        [str(python.parent / "lmms-eval-tasks"), "new", NEW],
+        [*pip, *alone, *(str(root / name) for name in EXAMPLES), str(root / "broken"), "--editable", str(root / NEW)],
     ):
-        finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PIP_NO_INPUT": "1"})
+        env = {**os.environ, "PIP_NO_INPUT": "1"}
+        finished = subprocess.run(command, cwd=root, capture_output=True, text=True, env=env)
         assert finished.returncode == 0, finished.stderr
     script = python.parent / "lmms-eval"
     shutil.copy(Path(sysconfig.get_path("scripts")) / "lmms-eval", script)
@@ -169,6 +173,33 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     assert json.loads(path.read_text("utf-8"))["results"]["lamp_side"]["pairs_scored,none"] == 6 - removed
     assert (tmp_path / "frames.jsonl").is_file() and (tmp_path / "report.html").is_file()
     assert "lamp_side: what is left in its views" in finished.stdout
+
+
+def test_a_new_benchmark_needs_annotations_and_clips_alone(installed: Installed) -> None:
+    ours = partial(installed.run, "lmms-eval-tasks", home="new home")
+    unprepared = ours("check", NEW, status=1)
+    assert "Run:  lmms-eval-tasks prepare ball_bounce --source DIR" in unprepared and "To try" not in unprepared
+    source = installed.root / "balls"
+    source.mkdir()
+    (source / "videos").symlink_to(installed.root / "release" / "videos")
+    header = "item_id,pair,clip,question,option_a,option_b,answer\n"
+    rows = [
+        f"{pair}{key},{pair},{pair}_{side}.mp4,Does it bounce?,It does.,It does not.,{key}\n"
+        for key, side in (("A", "left"), ("B", "right"))
+        for pair in "01"
+    ]
+    (source / "annotations.csv").write_text(header + "".join(rows[1:]), encoding="utf-8")
+    refused = ours("prepare", NEW, "--source", "balls", status=1)
+    assert "annotations.csv, row 3 (item_id 0B): Expected pair 0 to have 2 items, but got 1." in refused
+    (source / "annotations.csv").write_text(header + "".join(rows), encoding="utf-8")
+    assert "4 items in 2 groups, with answers" in ours("prepare", NEW, "--source", "balls")
+    checked = ours("check", NEW, "--thorough", "--keep")
+    assert "Tasks: ball_bounce\nNothing here would stop a run." in checked
+    assert (installed.root / NEW / NEW / "version_digests.json").is_file()
+    model = ("--model", "constant_answer", "--tasks", "ball_bounce,ball_bounce_blind")
+    installed.run("lmms-eval", *model, "--output_path", "runs/balls", "--log_samples", home="new home")
+    scores = installed.scores("balls")["ball_bounce"]
+    assert [scores[name] for name in ("pair_accuracy", "single_accuracy", "pairs_scored")] == [0.0, 50.0, 2]
 
 
 def test_the_second_example_is_short_and_imports_one_module() -> None:
