@@ -4,21 +4,24 @@ laws, and is one number wherever it is printed, over all tasks, groups, views an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from graded_records import records_of
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.testing.printed_numbers import CHECKS, Finished, every_name, finish, stratum_panels
+from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish, stratum_panels
 from lmms_eval_tasks.testing.score_laws import check_scores, unreached
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 BENCHMARKS = registry().benchmarks
 KINDS = [(name, kind) for name, benchmark in BENCHMARKS.items() for kind in benchmark.kinds]
-NAMES = [(benchmark, *pair) for benchmark in BENCHMARKS for pair in every_name(benchmark)]
+CASES = [
+    pytest.param(benchmark, name, view, id=f"{name}_{view}".rstrip("_"), marks=[pytest.mark.slow] if view else [])
+    for benchmark in BENCHMARKS
+    for name, view in every_name(benchmark)
+]
 
 
 @pytest.mark.slow
@@ -39,20 +42,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield root
 
 
-@cache
-def finished_run(folder: Path, benchmark: str, name: str, view: str) -> Finished:
+@pytest.mark.parametrize(("benchmark", "name", "view"), CASES)
+def test_a_number_is_the_same_everywhere(folder: Path, benchmark: str, name: str, view: str) -> None:
     records = {kind: records_of(benchmark, kind) for kind in BENCHMARKS[benchmark].kinds}
-    return finish(folder / f"{name}-{view}", name, view, records)
-
-
-@pytest.fixture(params=NAMES, ids=["-".join(filter(None, parts[1:])) for parts in NAMES])
-def finished(request: pytest.FixtureRequest, folder: Path) -> Finished:
-    return finished_run(folder, *request.param)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_a_number_is_the_same_everywhere(check: Callable[[Finished], None], finished: Finished) -> None:
+    finished = finish(folder / f"{name}-{view}", name, view, records)
     scores = finished.host[finished.name]
     assert any(score is not None and finished.metrics[name].kind == "mean" for name, score in scores.items())
     assert stratum_panels(finished)
-    check(finished)
+    for check in CHECKS:
+        check(finished)
