@@ -48,6 +48,7 @@ def humans(table: Path, *options: str) -> str:
     return printed("humans", table, "--items", "countervqa:test", *options)
 
 
+@pytest.mark.slow
 def test_links_are_judged_beside_pairs_without_one(tmp_path: Path, expected: Expected) -> None:
     """Appendix D: what people find valid is the reference of precision, recall, F1 and accuracy."""
     items = {item.item_id: item for item in ask_links(rows_to_ask("countervqa", "test"))}

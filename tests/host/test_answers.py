@@ -213,6 +213,7 @@ def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) 
         assert all(model.silent) and not tqdm(disable=False).disable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
     tmp_path: Path, home: Path, at_once: int, monkeypatch: pytest.MonkeyPatch

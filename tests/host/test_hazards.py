@@ -52,6 +52,7 @@ def hazards_of(model: Any, **settings: Any) -> set[str]:
     return {name for name, value in fields.items() if value == APPLIES}
 
 
+@pytest.mark.slow
 def test_on_which_runs_each_hazard_applies(expected: Expected, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = []
 

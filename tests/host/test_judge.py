@@ -58,6 +58,7 @@ TROUBLES = {
 }
 
 
+@pytest.mark.slow
 def test_trouble_that_passes_ends_in_a_score_and_trouble_that_stays_ends_unscored(tmp_path: Path) -> None:
     for reason, trouble in TROUBLES.items():
         with JudgeServer(in_turn([trouble, GOOD])) as server:

@@ -43,6 +43,7 @@ def records_of(right: Sequence[bool | None], group: int = 1) -> list[Record]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_choosing_is_worth_is_that_of_normals() -> None:
     rng, shared = random.Random(1), 0.75
 

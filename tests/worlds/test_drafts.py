@@ -212,6 +212,7 @@ def test_what_is_drawn_is_to_the_bit_what_is_read_again(tmp_path: Path, monkeypa
     assert [draft.model_dump_json() for draft in new] == [draft.model_dump_json() for draft in read]
 
 
+@pytest.mark.slow
 def test_a_family_whose_scenes_are_all_thrown_away_is_named_with_the_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(new_scenes, "MOST_DRAWN", 1)
     for first, x, why in (

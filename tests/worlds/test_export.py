@@ -32,6 +32,7 @@ def graph_of(*bodies: Body) -> SceneGraph:
     return scene_graph(Facts(scene=shown, events=roll_out(shown).events, worlds=[], lost_energy=0.0))
 
 
+@pytest.mark.slow
 def test_a_graph_is_what_interventions_show_and_questions_follow_from_it_by_rule(tmp_path: Path) -> None:
     """Red hits green, which hits blue; apart from them yellow hits white, in between."""
     graph = graph_of(

@@ -108,6 +108,7 @@ def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, 
     assert not benchmark_dir("worlds").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_build_goes_on_and_gives_the_same(
     drafts: list[SceneDraft], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

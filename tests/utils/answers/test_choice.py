@@ -77,6 +77,7 @@ def test_a_quoted_text_is_found_wherever_its_option_stands(order: list[int], cho
     assert read_choice(form.format(FIVE[chosen]), options) == string.ascii_uppercase[order.index(chosen)]
 
 
+@pytest.mark.slow
 def test_a_megabyte_around_an_answer_does_not_hide_it_and_what_is_looked_at_is_bounded() -> None:
     assert read_choice(" \n" * 500_000 + "Answer: B", PAIR) == "B"
     assert read_choice("<think>" + "A or B? " * 120_000 + "</think>B", PAIR) == "B"

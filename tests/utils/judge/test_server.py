@@ -170,6 +170,7 @@ FAILURES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_failure_says_whether_to_ask_again(expected: Expected) -> None:
     reasons = []
     for action in FAILURES:

@@ -85,6 +85,7 @@ def marks(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
     return found
 
 
+@pytest.mark.slow
 def test_texts_of_figures_are_escaped_and_letters_that_the_font_lacks_no_warning(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
