@@ -111,8 +111,7 @@ def _find_class(model: str) -> Any:
 
 
 def describe_unready(options: Mapping[str, Any]) -> str | None:
-    """Return the reason a run of lmms-eval's command line would be lost (output path or weights), or None if none is
-    known."""
+    """Return why a run would be lost, for its output path or its weights; None if no reason is known."""
     reasons = [describe_absent(str(options.get("model")), parse_arguments(options.get("model_args")))]
     path = options.get("output_path")
     if path and (reason := why_unwritable(Path(path))):

@@ -62,8 +62,7 @@ class Exchange:
 
 @functools.cache
 def _gloo_group(world: object) -> Any:
-    """Return a group of all ranks that speaks on the CPU and, unlike lmms-eval's, waits for as long as a model
-    works."""
+    """Return a group of all ranks on the CPU that, unlike lmms-eval's, waits for as long as a model works."""
     import torch.distributed as dist
 
     return dist.new_group(backend="gloo", timeout=PATIENCE)
@@ -124,8 +123,7 @@ def end_where_lmms_eval_goes_on() -> None:
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return an exception and its text in one line; that which a repeated call ended with in place of the
-    repetition's."""
+    """Return an exception and its text in one line; of one that a repetition ended with, its cause."""
     if type(error).__module__.startswith("tenacity") and error.__cause__ is not None:
         error = error.__cause__
     # lmms-eval's own files lie below its output path.
@@ -153,13 +151,11 @@ def stop_if_any(message: str | None) -> None:
 
 
 def gather_objects(value: Value) -> list[Value]:
-    """Return the values that all ranks pass, in order of rank; every rank has to call this."""
     return current_exchange().gather(value)
 
 
 def leave_process_group() -> None:
-    """End what torch runs in the background for groups on CPUs: ours, and lmms-eval's, which it leaves to the end of
-    the process."""
+    """End torch's threads for groups on CPUs: ours, and lmms-eval's, which it leaves to the end."""
     dist = sys.modules.get("torch.distributed")
     if dist is None or not dist.is_available() or not dist.is_initialized():
         return

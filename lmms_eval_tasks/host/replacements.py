@@ -43,7 +43,6 @@ from lmms_eval_tasks.host.asking.dealing import (
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
-from lmms_eval_tasks.host.asking.throughput import Throughput
 from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.checks import (
@@ -268,8 +267,7 @@ def evaluation_of(manager: Any) -> Evaluation:
 
 
 def _listed_views(index: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of all views of the tasks and groups in an index; single frames only where the benchmark has
-    them."""
+    """Return the entries of all views of the tasks and groups in an index."""
     entries: dict[str, Any] = {}
     for name in index:
         for member in registry().find_members(name)[:1]:
@@ -293,8 +291,7 @@ def add_views(manager: Any, names: Iterable[Any]) -> None:
 
 
 def _view_entries(index: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the entry of a task's view, or those of a group's view and of its tasks; none for a name that is no
-    view."""
+    """Return the entry of a task's view, or those of a group's view and of its tasks."""
     members, parent = registry().find_members(name), registry().find_parent(name)
     names = dict.fromkeys((name, *(task.name for task in members)))
     parents = {view: registry().find_parent(view) for view in names}
@@ -314,8 +311,7 @@ def _view_config(config: Any, entry: Mapping[str, Any]) -> Any:
 
 
 def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
-    """Return a task's or group's configuration with our hooks and scores; other people's as it is, or as it names a
-    view."""
+    """Return a task's or group's configuration with our hooks and scores; others' as it is, or as it names a view."""
     if not isinstance(config, Mapping):
         return config
     is_group = "aggregate_metric_list" in config and "group" in config
@@ -413,11 +409,10 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             part or AskingStage(),
             Samples(),
             ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
-            Costs(evaluation),
+            Costs(model, evaluation),
             KeptAnswers(model, evaluation, given),
             ViewsAhead(model, evaluation),
             UnreadableClips(model, evaluation),
-            Throughput(model, evaluation),
             FailedRequests(model),
         )
         with ordinary_errors(), asked.lasting(given.get("response_cache")):

@@ -79,8 +79,7 @@ DATE = "%Y%m%d_%H%M%S"
 
 
 def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method by which lmms-eval saves its results, with a run card and their scores with intervals beside
-    them."""
+    """Have lmms-eval save a run card, and scores with intervals, beside its results."""
     signature = inspect.signature(save)
 
     @functools.wraps(save)
@@ -113,8 +112,7 @@ def _warn_without(name: str) -> Iterator[None]:
 
 
 def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
-    """Return the date under which the files of a run can be saved: lmms-eval would append to the logs of a run of its
-    second."""
+    """Return a date that no run has yet: lmms-eval would append to the logs of another run of the same second."""
     if not tracker.output_path or not isinstance(results, Results):
         return date
     folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
@@ -411,8 +409,7 @@ def adapter_of(kind: type) -> str:
 
 
 def version_of(package: str) -> str | None:
-    """Return the version of a package, also where another one brings its module, as eva-decord does; None where none
-    does."""
+    """Return the version of a package, or of another that brings its module, as eva-decord does."""
     if version := installed_version(package):
         return version
     others = metadata.packages_distributions().get(package.replace("-", "_"), ())

@@ -9,9 +9,8 @@ import asking
 import pytest
 from lmms_eval.api.instance import GenerationResult, TokenCounts
 
-from lmms_eval_tasks.host.asking.costs import Costs
+from lmms_eval_tasks.host.asking.costs import PROMPT, REUSED, Answered, Costs, describe
 from lmms_eval_tasks.host.asking.stages import Ask, AskedModel, AskingStage
-from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED, Answered, Throughput, describe
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.costs import Cost, cost_columns, read_price
 from lmms_eval_tasks.runs.run_card import COST
@@ -63,7 +62,7 @@ def evaluation() -> Evaluation:
 def test_tokens_are_counted_by_task_and_only_answers_that_were_asked_for_are_paid(evaluation: Evaluation) -> None:
     model = Adapter()
     requests = [asking.request(doc) for doc in (0, 0, 1)] + [asking.request(0, task="theirs")]
-    asking.ask(model, requests, Costs(evaluation), FirstKept(evaluation), Throughput(model, evaluation))
+    asking.ask(model, requests, Costs(model, evaluation), FirstKept(evaluation))
     assert {task for task, _ in evaluation.spent} == {"ours"}
     section = {name: number for (_, name), number in evaluation.spent.items()}
     cost = Cost.of({f"{COST}ours": section}, ["ours"])
@@ -94,8 +93,8 @@ def test_a_price_that_cannot_be_read_is_refused() -> None:
 
 def test_questions_and_clips_of_our_tasks_are_counted_once(evaluation: Evaluation) -> None:
     model = Adapter()
-    assert asking.ask(model, [], Throughput(model, evaluation)) == [] and evaluation.throughput == {}
-    with AskedModel(model, Throughput(model, evaluation)).lasting():
+    assert asking.ask(model, [], Costs(model, evaluation)) == [] and evaluation.throughput == {}
+    with AskedModel(model, Costs(model, evaluation)).lasting():
         model.generate_until([asking.request(0), asking.request(0, task="theirs")])
         model.generate_until([asking.request(1), asking.request(2), asking.request(2, padding=True)])
     facts = evaluation.throughput
@@ -103,7 +102,7 @@ def test_questions_and_clips_of_our_tasks_are_counted_once(evaluation: Evaluatio
     assert facts["questions an hour"] >= facts["clips an hour"] > 0
     for method in ("generate_until", "generate_each"):
         streaming = Streaming()
-        with AskedModel(streaming, Throughput(streaming, evaluation)).lasting():
+        with AskedModel(streaming, Costs(streaming, evaluation)).lasting():
             assert len(list(getattr(streaming, method)([asking.request(place) for place in range(3)]))) == 3
         facts = evaluation.throughput
         assert (facts["questions"], facts["clips"]) == (3, 2)

@@ -1,19 +1,61 @@
-"""Tokens of a run's answers, as lmms-eval's adapters count them, for the run card."""
+"""What a run's answers cost, for the run card: tokens, as lmms-eval's adapters count them, and the model's time."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
+from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.costs import KINDS
 
+HOUR = 3600
+PROMPT, REUSED = "prompt tokens", "prompt tokens reused"
+"""Counts of a model's work that are also put down as a share."""
+
+
+@dataclass
+class Answered:
+    """Questions and clips that one rank's model has answered; of a clip the task, then what was shown."""
+
+    seconds: float = 0.0
+    questions: int = 0
+    clips: set[tuple[str, ...]] = field(default_factory=set)
+    work: Mapping[str, Any] = field(default_factory=dict)
+    spent: Counter[tuple[str, str]] = field(default_factory=Counter)
+
 
 class Costs(AskingStage):
-    """Counts answers and their tokens by task, and how many of them were kept from before."""
+    """Counts answers, kept ones among them, and their tokens by task, and times the model's work on all ranks."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
+    def __init__(self, model: Any, evaluation: Evaluation) -> None:
+        self._model, self._evaluation = model, evaluation
+        self._seconds = 0.0
+        self._asked: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        """Task and split to the indices of the rows that were asked."""
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        yield
+        work = getattr(self._model, "work", None) or {}
+        answered = Answered(self._seconds, work=work, spent=self._evaluation.spent)
+        for (task, split), doc_ids in self._asked.items():
+            state = self._evaluation.tasks[task]
+            clips = state.shown.clip_names(self._model.task_dict[task][split])
+            answered.questions += len(doc_ids)
+            shown = state.benchmark.name, state.view.name
+            answered.clips.update((task, *shown, *clips[doc_id]) for doc_id in doc_ids)
+        ranks = gather_objects(answered)
+        self._evaluation.throughput = describe(ranks)
+        seen = set[tuple[str, ...]]().union(*(rank.clips for rank in ranks))
+        spent = self._evaluation.spent = Counter((task, "clips") for task, _, _, *names in seen if names)
+        for rank in ranks:
+            spent.update(rank.spent)
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
         from lmms_eval.api.instance import unwrap_generation_output
@@ -35,3 +77,39 @@ class Costs(AskingStage):
                     spent[task, f"{kind} tokens"] += number
                     spent[task, f"{kind} tokens kept"] += number if kept else 0
         return responses
+
+    @contextmanager
+    def call(self, requests: list[Any]) -> Iterator[None]:
+        """Time a call that does not fail."""
+        begun = perf_counter()
+        yield
+        seconds = perf_counter() - begun
+        self._seconds += seconds
+        for request in requests:
+            if request.task_name in self._evaluation.tasks and not is_padding(request):
+                doc_id, task, split = request.args[-3:]
+                self._asked[task, split].append(doc_id)
+                # Requests that are answered together have equal shares of the time.
+                self._evaluation.spent[task, "seconds"] += seconds / len(requests)  # type: ignore[assignment]
+
+
+def describe(ranks: list[Answered]) -> dict[str, Any]:
+    """Return the throughput of ranks together, by a run card's fields; empty where nothing was answered."""
+    seconds = max(rank.seconds for rank in ranks)
+    questions, clips = sum(rank.questions for rank in ranks), len({one[1:] for rank in ranks for one in rank.clips})
+    if not questions or seconds <= 0:
+        return {}
+    facts: dict[str, Any] = {
+        "questions": questions,
+        "clips": clips,
+        "questions an hour": round(questions / seconds * HOUR),
+        "clips an hour": round(clips / seconds * HOUR),
+        "seconds": round(seconds, 1),
+    }
+    stages, counts = Counter[str](), Counter[str]()
+    for rank in ranks:
+        stages.update(rank.work.get("seconds", {}))
+        counts.update(rank.work.get("counts", {}))
+    if counts[PROMPT]:
+        facts["share of prompt tokens reused in %"] = round(100 * counts[REUSED] / counts[PROMPT], 1)
+    return facts | {f"seconds {stage}": round(time, 1) for stage, time in stages.items()} | counts

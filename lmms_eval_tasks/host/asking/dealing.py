@@ -47,7 +47,6 @@ def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
 
 
 def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
-    """Return the facts about the questions that this rank would ask and about their grading."""
     facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
     if states and (shard := states[0].evaluation.shard):
         facts["part of the run"] = str(shard)
@@ -81,8 +80,7 @@ def _task_facts(state: TaskState) -> dict[str, str]:
 
 
 def describe_disagreement(ranks: Sequence[Mapping[str, str]]) -> str | None:
-    """Return the differences between the questions of the ranks, given the facts of each in order of rank, or None if
-    they agree."""
+    """Return in which facts about their questions the ranks differ; None if in none."""
     lines = []
     for name in dict.fromkeys(name for facts in ranks for name in facts):
         holders: dict[str, list[int]] = {}
@@ -122,7 +120,6 @@ class Deal:
     clips: tuple[Mapping[Path, float], ...]
 
     def seconds(self, rank: int) -> float:
-        """Return the total length of a rank's clips in seconds of video, each counted once."""
         return sum(self.clips[rank].values())
 
 
@@ -159,8 +156,6 @@ Asked = tuple[str, int]
 
 
 class SentRequest(NamedTuple):
-    """A request as it goes to the rank that answers it."""
-
     number: int
     request: bytes
 
@@ -172,7 +167,6 @@ class ClipDealer(AskingStage):
         self._model, self._evaluation, self._tasks = model, evaluation, tasks
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        """Answer requests in order, on whatever ranks; every rank has to call this."""
         ranks = current_exchange()
         if ranks.size == 1 or not self._evaluation.clips_needed:
             return ask(requests)
@@ -353,7 +347,6 @@ class PartOfRun(AskingStage):
 
     @property
     def empty(self) -> list[str]:
-        """The tasks of which nothing is asked."""
         return [name for name, documents in self.documents.items() if not documents]
 
     def label(self, results: dict[str, Any]) -> None:
@@ -390,8 +383,7 @@ def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None,
 
 
 def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[Any, Any]:
-    """Return tasks and groups as lmms-eval loads them, without some tasks, and without the groups that lose all of
-    theirs."""
+    """Return loaded tasks and groups without some tasks, and without the groups that lose all of theirs."""
     kept: dict[Any, Any] = {}
     for key, value in task_dict.items():
         if isinstance(value, Mapping):
@@ -403,8 +395,7 @@ def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[An
 
 
 def evaluate_nothing() -> dict[str, Any] | None:
-    """Return the results of a part without any item, as lmms-eval's `evaluate`, which fails on no task, would have
-    them."""
+    """Return what lmms-eval's `evaluate`, which fails on no task, would of a part without any item."""
     if int(os.environ.get("RANK", "0")):
         return None
     return {section: {} for section in (*PER_TASK, "samples")}

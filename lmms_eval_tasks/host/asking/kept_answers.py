@@ -47,8 +47,7 @@ METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
 
 
 def answers_folder(output_path: str | None) -> Path | None:
-    """Return the folder of a run's kept answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data
-    home."""
+    """Return where answers are kept: $LMMS_EVAL_TASKS_ANSWERS, else the output path, else the data home."""
     chosen = os.environ.get(ANSWERS)
     if chosen:
         return None if chosen.lower() == "none" else Path(chosen).expanduser().absolute()
@@ -56,7 +55,6 @@ def answers_folder(output_path: str | None) -> Path | None:
 
 
 def log_kept(count: int, folder: Path) -> None:
-    """Say how many answers are not asked for again, on all ranks together."""
     if count:
         logger.info("{:,} {} kept from before ({}).", count, "answer" if count == 1 else "answers", folder)
 
@@ -110,7 +108,6 @@ class AnswerFiles:
         self._write(lambda: self._values.keep(key, value))
 
     def close(self) -> None:
-        """Put the answers that were kept on the disk; where that fails, as for `keep`."""
         if self._can_write:
             self._write(self._values.close)
 
@@ -184,7 +181,6 @@ class KeptAnswers(AskingStage):
                 self._files.close()
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        """Answer requests in order, from what was kept and by the model."""
         if (files := self._files) is None:
             return ask(requests)
         asked_items = self._read_items(requests)
@@ -241,8 +237,7 @@ class KeptAnswers(AskingStage):
         return [[place for place in parts[part] if answers[place] is None] for part in sorted(missing)]
 
     def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
-        """Return the item that each request asks, or None for tasks of others, for padding, and for answers that are
-        not to be kept."""
+        """Return the item of each request; None of others' tasks, padding, and answers that are not to be kept."""
         tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
         asked_items: list[ItemRequest | None] = []
         for request in requests:
@@ -271,8 +266,7 @@ class KeptAnswers(AskingStage):
 
 
 def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[Any]:
-    """Return a context in which each answer of `async_openai` is taken when it comes; `places` are those of the
-    requests."""
+    """Take each answer of `async_openai` as it comes; `places` are those of the requests."""
     answer = getattr(model, SINGLE)
 
     async def answer_and_take(request: Any, number: int) -> Any:
@@ -286,8 +280,7 @@ def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], No
 
 
 def part_size(model: Any) -> int:
-    """Return the number of requests an adapter gets at once: a batch, one for each of its workers, or enough for its
-    server."""
+    """Return how many requests an adapter gets at once: a batch, one a worker, or enough for its server."""
     batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
     at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)
     if get_nested_attr(model, "adaptive_concurrency"):

@@ -21,12 +21,10 @@ SAMPLE, SEED = "__sample__", "__seed__"
 
 
 def sample_of(request: Any) -> int:
-    """Return which sample of its item a request asks for; 1 of an item that is asked once."""
     return int((getattr(request, "metadata", None) or {}).get(SAMPLE, 1))
 
 
 def seed_of(request: Any) -> int | None:
-    """Return the seed of a request's sample, of 31 bits; None of an item that is asked once."""
     return (getattr(request, "metadata", None) or {}).get(SEED)
 
 
@@ -35,7 +33,6 @@ def _make_seed(*parts: object) -> int:
 
 
 def is_sampled(generation: Mapping[str, Any]) -> bool:
-    """Whether a model draws its answers with such settings, so that the same question can get another."""
     temperature = generation.get("temperature") or 0
     return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
 

@@ -55,8 +55,7 @@ class AskedModel:
 
     @contextmanager
     def lasting(self, cache: Any = None) -> Iterator[None]:
-        """Have the model's answers go through the stages as long as the context lasts, also behind lmms-eval's response
-        cache."""
+        """Have the model's answers go through the stages, also behind lmms-eval's response cache."""
         with ExitStack() as stack:
 
             def replace(owner: Any, name: str, method: Callable[..., Any]) -> None:

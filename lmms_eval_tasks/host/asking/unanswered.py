@@ -36,7 +36,6 @@ class FailedRequests(AskingStage):
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        """Listen to the exceptions that adapters log."""
         listener = None if self._is_ours else logger.add(self._hear, level="WARNING", filter="lmms_eval.models")
         try:
             yield
@@ -57,8 +56,7 @@ class FailedRequests(AskingStage):
 
 
 def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
-    """Return an adapter's response, without its text if that stands for no answer; exceptions that it logged give the
-    reason."""
+    """Return a response, without its text if that stands for no answer; what an adapter logged is the reason."""
     from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
 
     text, counts = (None, None) if response is None else unwrap_generation_output(response)

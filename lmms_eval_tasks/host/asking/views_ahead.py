@@ -50,7 +50,6 @@ class ViewsAhead(AskingStage):
 
     @contextmanager
     def call(self, requests: list[Any]) -> Iterator[None]:
-        """Expect the requests of a call, if nobody has named them before."""
         self.expect(requests)
         yield
 

@@ -50,7 +50,6 @@ def model_name(kind: type) -> str:
 
 
 def answer_forms(model: object) -> frozenset[AnswerForm]:
-    """Return the forms of the answers that a model, or a class of models, gives."""
     return frozenset(map(AnswerForm, getattr(model, FORMS, (AnswerForm.WORDS,))))
 
 
@@ -139,14 +138,12 @@ def wrap_create(create: Any) -> Any:
 
 
 def find_arguments(model: Any) -> dict[str, str] | None:
-    """Return the arguments that lmms-eval built a model with; None where it did not build it."""
     given = getattr(model, ARGUMENTS, None)
     return None if given is None else parse_arguments(given)
 
 
 def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -> dict[str, Any]:
-    """Return all that a model's answers depend on besides the question, as JSON values, without batch size and
-    device."""
+    """Return all that a model's answers depend on besides the question, as JSON values."""
     kind = type(model)
     # The code may change between runs while it is being written.
     modules = dict.fromkeys(parent.__module__ for parent in kind.__mro__)
@@ -196,8 +193,7 @@ OPTIONAL_PACKAGES = frozenset({"torchvision", "torchcodec", "qwen-vl-utils", "di
 
 
 def installed_version(package: str) -> str | None:
-    """Return the version of a package, or None where no package of that name is installed; ours is that of the code
-    that runs."""
+    """Return the version of a package, None where there is none; ours is that of the code that runs."""
     if package == "lmms-eval-tasks":
         return __version__
     try:
@@ -207,8 +203,7 @@ def installed_version(package: str) -> str | None:
 
 
 def missing_requirements() -> list[str]:
-    """Return packages that ours requires, without its extras, and that are not installed; none where ours is not
-    installed."""
+    """Return packages that ours requires, without its extras, and that are not installed."""
     try:
         requirements = metadata.requires("lmms-eval-tasks") or []
     except metadata.PackageNotFoundError:

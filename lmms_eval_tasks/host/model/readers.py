@@ -44,8 +44,7 @@ class StandIn:
     reason: str | None = None
 
     def __call__(self, element: Mapping[str, Any]) -> tuple[Any, dict[str, Any], float]:
-        """Return frames, (T, 3, H, W) RGB, what is known of them, and their rate: the same ones as its reader by decord
-        takes."""
+        """Return frames, (T, 3, H, W) RGB, facts about them, and their rate; the same frames as by decord."""
         import torch
         from qwen_vl_utils import vision_process
 
@@ -180,8 +179,7 @@ HOST = ClipReader("read_video of lmms-eval", _by_host)
 
 
 def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
-    """Return the reader by which a class of models decodes clips, or None if it is not known or a server decodes
-    them."""
+    """Return the reader by which a class of models decodes clips; None if unknown, or if a server decodes them."""
     if is_ours(kind):
         return OURS
     if arguments.get(BY_URL, "").lower() == "true":
@@ -198,8 +196,7 @@ def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
 
 
 def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
-    """Return the name of the reader by which the model of a run decodes clips, for its run card; None where it is not
-    known."""
+    """Return the name of the reader of a run's model for its card; None where it is not known."""
     reader, problem = None, None
     try:
         reader = find_reader(kind, arguments)
@@ -246,6 +243,5 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _package_of(value: Any) -> str:
-    """Return the package that a module, a function or a class is of."""
     name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
     return name.partition(".")[0] if isinstance(name, str) else ""

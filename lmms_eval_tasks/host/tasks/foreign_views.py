@@ -69,8 +69,7 @@ def _find_offered(name: str) -> View:
 
 
 def _find_ask(config: Mapping[str, Any]) -> Callable[..., str] | None:
-    """Return the function that makes a row's prompt: a hook, or as in lmms-eval a template or a column's name; None
-    without any."""
+    """Return the function that makes a row's prompt, which may be a template or a column's name; None without any."""
     ask = config.get("doc_to_text")
     if not isinstance(ask, str):
         return ask if callable(ask) else None
@@ -245,7 +244,6 @@ def _view_member(member: Member, view: str) -> Member:
 
 
 def _as_yaml(path: object, values: Mapping[str, Any]) -> str:
-    """Return a file's text; that of a tag includes no other, for a tag has none."""
     included = {"include": str(Path(path).resolve())} if isinstance(path, str) else {}
     return yaml.safe_dump({**included, **values}, allow_unicode=True, sort_keys=False)
 

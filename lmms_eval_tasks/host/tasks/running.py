@@ -78,7 +78,6 @@ class Evaluation(Asked):
 
     @property
     def shard(self) -> Shard | None:
-        """Part of the run that this process asks, or None for a whole run."""
         return read_shard() if self.splits else None
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
@@ -111,7 +110,6 @@ class Evaluation(Asked):
         return kind.rows(table) if kind.rows else table
 
     def check_grading(self, pointer: Pointer) -> None:
-        """Refuse a task that a judge grades, where the judge cannot be asked."""
         benchmark = find_benchmark(pointer["benchmark"])
         kind = benchmark.kind_of(pointer)
         if kind.judge and self.judge_needed:
@@ -121,7 +119,6 @@ class Evaluation(Asked):
                 raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 
     def check_view(self, pointer: Pointer) -> None:
-        """Refuse a view that cannot be shown."""
         view = view_of(pointer)
         if self.clips_needed and view.captioned:
             read_captions()
@@ -301,7 +298,6 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
 
     def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
-        """Return a function from the row of the task's table to the key of its answer."""
         return self.shown.answered_items(table)
 
     def show(self, doc: Row) -> list[Any]:
@@ -319,7 +315,6 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
 
     def check_settings(self, kwargs: Mapping[str, Any]) -> None:
-        """Refuse settings that cannot be used before a model is loaded."""
         try:
             self._read_settings(kwargs)
         except InputError as error:
@@ -409,8 +404,7 @@ class TaskState(RunningTask):
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
-    """Return a task's configuration with its hooks and aggregations bound; its records are kept where lmms-eval
-    aggregates."""
+    """Return a task's configuration with its hooks and aggregations bound."""
 
     def bind(function: Any, what: str, owner: object) -> Any:
         if not function:
@@ -441,7 +435,6 @@ def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
 
 
 def state_of(task: Any) -> TaskState | None:
-    """Return the state of a task that lmms-eval has built; None for other people's."""
     config = getattr(task, "config", None)
     owners = (owner for name in HOOKS for owner in getattr(getattr(config, name, None), "args", ()))
     return next((owner for owner in owners if isinstance(owner, TaskState)), None)

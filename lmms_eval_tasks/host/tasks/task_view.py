@@ -53,15 +53,12 @@ _FORM = '{"clip": "name.mp4", "caption": "…"}'
 
 
 class ClipCaption(RowForm):
-    """A line of a file of captions."""
-
     clip: WholeText
     caption: WholeText
 
 
 def read_captions() -> Mapping[str, str]:
-    """Return the captions that the environment names, by the names of clips, as prepared tables have them, or as the
-    names of files."""
+    """Return the captions that the environment names, by the names of clips."""
     source = os.environ.get(CAPTIONS)
     if not source:
         raise InputError(
@@ -135,13 +132,11 @@ known that it gave one."""
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
-    """Return a clip as shown by a view that needs clips: the path of a video or a picture, as lmms-eval's adapters take
-    them."""
+    """Return a clip as a view shows it: the path of a video or a picture, as lmms-eval's adapters take them."""
     return _load(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
 
 
 def find_making(view: View, clip: Path, frame: str) -> Making:
-    """Return the making of the frame or clip that a view shows in place of a clip; arguments as for `see`."""
     if view.shown is Shown.FRAME:
         return Making(show_frame, clip, (view.position or frame,))
     return Making(ORDERS[view.shown][1], clip)
@@ -162,7 +157,6 @@ def open_store() -> ClipStore:
 
 
 def read_limit(text: str | None) -> int:
-    """Read the limit on made frames and clips, in bytes."""
     if text and not (text.isdecimal() and int(text) > 0):
         raise InputError(f"Expected {VIEW_BYTES} to be a number of bytes, such as {DEFAULT_BYTES}, but got {text!r}.")
     return int(text) if text else DEFAULT_BYTES
@@ -204,8 +198,7 @@ class TaskView:
         return f"{self._view.name}: {shown}{position}{options}"
 
     def select(self, table: datasets.Dataset) -> datasets.Dataset:
-        """Return the rows that are asked: all, changed where clips are masked; the first of each clip that is
-        described."""
+        """Return the rows that are asked, changed where clips are masked; one of each clip that is described."""
         if self._kind.masking and self._view.shown is Shown.MASKED:
             import datasets
 
@@ -255,8 +248,7 @@ class TaskView:
         return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
 
     def seconds(self, row: Row) -> float | None:
-        """Return the length of each of an item's clips, the mean of several; None where the prepared table does not
-        say."""
+        """Return the mean length of an item's clips; None where the prepared table does not say."""
         together = row.get(CLIP_SECONDS)
         return None if together is None else together / self._columns
 
@@ -274,8 +266,7 @@ class TaskView:
         return read
 
     def visuals(self, row: Row) -> list[Any]:
-        """Return the visuals of an item's clips: paths of videos, pictures, or clips that the model reads in another
-        order."""
+        """Return the visuals of an item's clips: paths of videos, pictures, or clips that are read in another order."""
         clips, ahead = self.clips(row), self._asked.ahead
         if self._is_read_in_order:
             return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
@@ -290,8 +281,7 @@ class TaskView:
             return [see(self._view, placeholder, self._kind.frame) for _ in clips]
 
     def makings(self, row: Row) -> list[Making]:
-        """Return the makings of the files that show an item; empty if its clips are shown as they are or the model
-        reads the order."""
+        """Return what makes the files that show an item; empty where its clips are shown as they are."""
         if not self._view.is_made or self._is_read_in_order:
             return []
         if self._view.shown is not Shown.MASKED:
@@ -323,8 +313,7 @@ class TaskView:
         return read_prompt(CAPTIONED).render(caption=caption or NO_CAPTION, prompt=prompt)
 
     def trace(self, record: Record, row: Row, frame: int | None) -> Record:
-        """Return a record with what was shown of its item, by the index of a single frame; of a description, no
-        score."""
+        """Return a record with what was shown of its item; of a description, without a score."""
         record = replace(record, view=self._view.name)
         if self._view.in_every_order:
             record = turn_back(record, row)

@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED
+from lmms_eval_tasks.host.asking.costs import PROMPT, REUSED
 from lmms_eval_tasks.models.base import Work
 from lmms_eval_tasks.models.clip_reading import ClipGroup, ClipQuestion
 from lmms_eval_tasks.models.shared_prefix.inputs import ProcessedClip, ShownText, to_device, without_pixels
