@@ -13,16 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, FormatOption, open_runs
-from lmms_eval_tasks.registry import read_card, registry
-from lmms_eval_tasks.report.people_tables import (
-    asked_of,
-    asks_whole_pairs,
-    outcomes_by_question,
-    print_mode,
-    require_item_ids,
-    show_shared,
-    study_of,
-)
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.report.people_tables import AskedItems, outcomes_by_question, print_mode, show_shared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
@@ -30,7 +22,7 @@ from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.data.home import prepared_benchmark, read_manifest
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.people.baseline import (
     DIFFICULTIES,
     DROPPED,
@@ -99,13 +91,12 @@ def humans(
         return
     if task and not run:
         raise InputError("Expected --task only with --run.")
-    study, rows = study_of(items)
+    of_items = AskedItems(items)
+    study, benchmark, pairs = of_items.study, of_items.benchmark, of_items.whole_pairs
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
-    asked = study.questions(rows) if study else asked_of(items) if items else None
-    of_runs = require_item_ids(asked) if run else None
-    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
-    pairs = asks_whole_pairs(items)
+    asked = of_items.questions if items else None
+    of_runs = of_items.of_runs if run else None
     answers = read_human_responses(responses, asked, whole_pairs=pairs)
     summaries = summarise(join_pairs(answers) if pairs else answers)
     if pairs and not summaries:
@@ -140,7 +131,7 @@ def humans(
             "to be compared with pair accuracy."
         )
         if study is not None:
-            _show_study(output, study, rows, answers, items)
+            _show_study(output, study, of_items.rows, answers, items)
         outcomes: Mapping[str, Mapping[Key, str]] = {}
         if of_runs is not None:
             kept = [one for one in answers if not (drop_disputed and one.item in disputed)]
@@ -231,7 +222,6 @@ def _show_scores(
 def _show_study(
     output: Output, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], items: str
 ) -> None:
-    """Show the scores of a benchmark's own study of people; of the official release beside the paper's."""
     name, _, split = items.partition(":")
     card = read_card(name)
     data_set = read_manifest(card).splits[split].data_set

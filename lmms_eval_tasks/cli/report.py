@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,12 +19,9 @@ from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output, show_progress
+from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups, read_filter
 from lmms_eval_tasks.utils.reporting.columns import other_units
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.report.people_tables import People
-    from lmms_eval_tasks.utils.core.table import FittingTable
 
 
 class Tables(str, Enum):
@@ -97,7 +94,14 @@ def report(
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
-    beside = _read_people(people, items) if people else None
+    beside = None
+    if people:
+        from lmms_eval_tasks.report.people_tables import AskedItems, People
+        from lmms_eval_tasks.utils.people.responses import read_human_responses
+
+        of_people = AskedItems(items)
+        asked = of_people.of_runs
+        beside = People(read_human_responses(people, asked, whole_pairs=of_people.whole_pairs), asked)
     with open_output("report", form) as output:
         opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or (), task=task)
         opened = [
@@ -151,14 +155,6 @@ def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
     if not any(filtered):
         raise InputError(f"{removed.name} cannot be used: {runs[0].title} has none of its groups.")
     return [shown for pair in zip(runs, filtered, strict=True) for shown in pair if shown]
-
-
-def _read_people(responses: Path, items: str) -> People:
-    from lmms_eval_tasks.report.people_tables import People, asked_of, asks_whole_pairs, require_item_ids
-    from lmms_eval_tasks.utils.people.responses import read_human_responses
-
-    asked = require_item_ids(asked_of(items))
-    return People(read_human_responses(responses, asked, whole_pairs=asks_whole_pairs(items)), asked)
 
 
 def _show_tables(

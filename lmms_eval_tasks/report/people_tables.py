@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import entries_of, versions_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, text_table
-from lmms_eval_tasks.utils.core.table import Cell, Number
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.home import prepared_benchmark, read_table, table_file
 from lmms_eval_tasks.utils.people.agreement import (
-    Consistency,
     Opposed,
     SharedItem,
     SharedItems,
@@ -31,7 +31,7 @@ from lmms_eval_tasks.utils.people.agreement import (
     share_options,
     two_runs,
 )
-from lmms_eval_tasks.utils.people.baseline import HumanStudy, judge_keys
+from lmms_eval_tasks.utils.people.baseline import judge_keys
 from lmms_eval_tasks.utils.people.inquiries import ANSWER, Inquiry
 from lmms_eval_tasks.utils.people.responses import (
     AskedQuestion,
@@ -46,10 +46,6 @@ from lmms_eval_tasks.utils.people.responses import (
 )
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, macro_interval
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.core.table import FittingTable
-
 
 Asked = Mapping[Key, AskedQuestion]
 NONE = "–"
@@ -79,8 +75,7 @@ class SharedTask:
     signature: str
 
     def tables(self) -> tuple[FittingTable, FittingTable]:
-        """Return a table of the errors of observers on the same items, and one of difficulty and of options chosen
-        where both err."""
+        """Tables of the errors of observers on the same items, and of difficulty and options chosen where both err."""
         items, labels = self.shared.items, self.labels
         least, most = (pick(len(item.people) for item in items) for pick in (min, max))
         people = f"{least}" if least == most else f"{least} to {most}"
@@ -145,7 +140,6 @@ def share_tasks(
 
 
 def shared_panels(found: SharedTask) -> list[Panel]:
-    """Return the page's panels for a shared task, with the items that only one side gets right."""
     if not found.shared.items:
         return []
     consistency, difficulty = found.tables()
@@ -164,11 +158,14 @@ def shared_panels(found: SharedTask) -> list[Panel]:
 
 
 def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> FittingTable:
-    table = text_table(
-        None, "observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest"
-    )
-    table.padding = 0
-    for observers, found in _pairs_of_observers(items, labels):
+    pairs = {f"{label}, people": run_consistency(items, run) for run, label in enumerate(labels)}
+    pairs["people, people"] = people_consistency(items)
+    for one, two in combinations(range(len(labels)), 2):
+        compared = find_consistency((item, two_runs(item, one, two)) for item in items)
+        pairs[f"{labels[one]}, {labels[two]}"] = compared
+    headings = ("observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest")
+    table = FittingTable("", headings)
+    for observers, found in pairs.items():
         cells: list[Cell] = [0, *[NONE] * 7]
         if found is not None:
             shares = (*found.right, found.agreement, found.expected)
@@ -179,19 +176,11 @@ def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> Fi
     return table
 
 
-def _pairs_of_observers(items: Sequence[SharedItem], labels: Sequence[str]) -> Iterator[tuple[str, Consistency | None]]:
-    for run, label in enumerate(labels):
-        yield f"{label}, people", run_consistency(items, run)
-    yield "people, people", people_consistency(items)
-    for one, two in combinations(range(len(labels)), 2):
-        yield f"{labels[one]}, {labels[two]}", find_consistency((item, two_runs(item, one, two)) for item in items)
-
-
 def _difficulty_table(
     items: Sequence[SharedItem], labels: Sequence[str], options: Sequence[SharedOptions | None]
 ) -> FittingTable:
-    table = text_table(None, "", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
-    table.padding = 0
+    headings = ("", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
+    table = FittingTable("", headings)
     for run, (label, same) in enumerate(zip(labels, options, strict=True)):
         table.add_row(label, *_difficulty_cells(items, [run]), *_option_cells(same))
     if len(labels) > 1:
@@ -303,50 +292,47 @@ def _print_keys(output: Output, inquiry: Inquiry, rows: Rows, source: Path) -> N
     output.note("Most people's choice is the reference. These are figures of the pairs that were asked about alone.")
 
 
-def require_item_ids(asked: Asked | None) -> Asked:
-    """The questions, each of which says which item of a run it is."""
-    if asked is None:
-        raise InputError("Expected --items with --run, so that responses can be matched to the run's items.")
-    if lacking := [" ".join(filter(None, key)) for key, question in asked.items() if not question.item_id]:
-        raise InputError(
-            f"Expected --items with a column item_id, which has the ids of the run's items, but {len(lacking):,} lack "
-            f"one: {summarize_names(lacking)}. A prepared split, as BENCHMARK:SPLIT, has them."
-        )
-    return asked
+class AskedItems:
+    """What people were asked, as --items names it: a file, or a split of a prepared benchmark."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.benchmark = registry().benchmarks.get(prepared_benchmark(name) or "")
+        self.study = self.benchmark.human_study if self.benchmark else None
+        self.whole_pairs = self.benchmark is not None and self.study is None and self.benchmark.pairs_of_clips
 
-def study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
-    """The study of people that a prepared split's benchmark has, and the split's rows; none where it has none."""
-    name = prepared_benchmark(items) or ""
-    benchmark = registry().benchmarks.get(name)
-    if benchmark is None or benchmark.human_study is None:
-        return None, []
-    table, _ = read_table(benchmark.card, items.partition(":")[2])
-    return benchmark.human_study, table.to_pylist()
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        assert self.benchmark is not None
+        rows: list[dict[str, Any]] = read_table(self.benchmark.card, self.name.partition(":")[2])[0].to_pylist()
+        return rows
 
+    @cached_property
+    def questions(self) -> Asked:
+        """The questions, as the benchmark asks people about them, where it does."""
+        benchmark = self.benchmark
+        if self.study is not None:
+            return self.study.questions(self.rows)
+        if benchmark is None or ANSWER not in benchmark.inquiries:
+            return read_items(table_file(self.name), benchmark.card.clip_columns if benchmark else ())
+        return keyed_questions(benchmark.inquiries[ANSWER], self.rows, benchmark.card.strata_columns)
 
-def asks_whole_pairs(items: str) -> bool:
-    """Whether one person may answer both items of a pair of the prepared split."""
-    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
-    return benchmark is not None and benchmark.human_study is None and benchmark.pairs_of_clips
-
-
-def asked_of(items: str) -> Asked:
-    """The questions of a file or of a prepared split: as the benchmark asks people about it, where it does."""
-    study, rows = study_of(items)
-    if study is not None:
-        return study.questions(rows)
-    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
-    if benchmark is None or ANSWER not in benchmark.inquiries:
-        return read_items(table_file(items), benchmark.card.clip_columns if benchmark else ())
-    table, _ = read_table(benchmark.card, items.partition(":")[2])
-    return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
+    @property
+    def of_runs(self) -> Asked:
+        """The questions, each of which says which item of a run it is."""
+        if not self.name:
+            raise InputError("Expected --items with --run, so that responses can be matched to the run's items.")
+        if lacking := [" ".join(filter(None, key)) for key, one in self.questions.items() if not one.item_id]:
+            raise InputError(
+                f"Expected --items with a column item_id, which has the ids of the run's items, but {len(lacking):,} "
+                f"lack one: {summarize_names(lacking)}. A prepared split, as BENCHMARK:SPLIT, has them."
+            )
+        return self.questions
 
 
 def show_shared(
     output: Output, responses: Sequence[Response], asked: Asked, runs: Sequence[Run], task: str = ""
 ) -> None:
-    """Show what people and runs share, for each task or group of the runs; arguments and errors as of `share_tasks`."""
     numbered = dict(enumerate(runs, start=1))
     shared = share_tasks(responses, asked, numbered, task)
     for number, run in numbered.items():
@@ -368,8 +354,6 @@ def show_shared(
 
 
 def outcomes_by_question(runs: Sequence[Run], asked: Asked, task: str = "") -> dict[str, dict[Key, str]]:
-    """Return the outcome of each question in each task of each run that has any of them; for one task or group, or for
-    all."""
     found = {}
     for number, run in enumerate(runs, start=1):
         for name in run.tasks_of(task):
