@@ -62,7 +62,6 @@ class BoardRun:
 
     @property
     def frames(self) -> str:
-        """Number of frames requested per clip, or the requested frames per second."""
         asked = self.card.get("frames", {})
         number, rate = asked.get("frames"), asked.get("fps")
         known = [str(number).partition(":")[0]] if number not in (None, NOT_SET) else []
@@ -95,7 +94,7 @@ class Row:
 
     @property
     def leading(self) -> ScoreEntry | None:
-        return find_score(self.part, self.part.leading)
+        return self.part.find(self.part.leading)
 
     def costs(self, table: BoardTable) -> list[Cell]:
         cost = Cost.of(self.run.card, self.part.tasks)
@@ -112,10 +111,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class BoardTable:
-    """Runs that can be compared: of one task or group, of one N of its version, one view and one set.
-
-    `titles` has the heading of the leading metric first; `spans` are the metrics whose intervals are shown.
-    """
+    """Runs that can be compared: of one task or group, one N of its version, one view and one set."""
 
     key: str
     name: str
@@ -170,11 +166,6 @@ def build_tables(runs: Sequence[BoardRun], only: str = "", price: Price | None =
         keys[name] += 1
         tables.append(_build_table(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries, price or {}))
     return tables
-
-
-def find_score(part: PartScores, metric: str) -> ScoreEntry | None:
-    """A score that has a value; None where there is none of that name."""
-    return next((one for one in part.scores if one.metric == metric and one.value is not None), None)
 
 
 def _major(part: PartScores) -> str:
@@ -340,7 +331,7 @@ def _measured(table: BoardTable) -> FittingTable:
 
 
 def _number(row: Row, metric: str, spanned: bool) -> Number:
-    score = find_score(row.part, metric)
+    score = row.part.find(metric)
     if score is None:
         return Number(None)
     low, high = (score.low, score.high) if spanned else (None, None)
@@ -373,10 +364,6 @@ FILTERS: dict[str, Filter] = {
 
 def write_board(tables: Sequence[BoardTable], path: Path) -> None:
     """Write a board as one HTML page; the same scores and cards give the same bytes, whatever folders they lie in."""
-    write_file(path, escape_surrogates(build_board(tables)))
-
-
-def build_board(tables: Sequence[BoardTable]) -> str:
     rows = list(_overview(tables))
     script = (ASSETS / "board.js").read_text(encoding="utf-8").strip()
     environment = template_environment(ASSETS)
@@ -384,9 +371,9 @@ def build_board(tables: Sequence[BoardTable]) -> str:
         "number": number_text,
         "cell_text": cell_text,
         "percent": lambda share: f"{100 * share:.2f}%",
-        "score_of": find_score,
+        "score_of": PartScores.find,
     }
-    return environment.get_template("board.html").render(
+    page = environment.get_template("board.html").render(
         version=lmms_eval_tasks.__version__,
         tables=tables,
         overview=rows if len(tables) > 1 else [],
@@ -403,6 +390,7 @@ def build_board(tables: Sequence[BoardTable]) -> str:
         script=Markup(script),
         script_digest=script_digest(script),
     )
+    write_file(path, escape_surrogates(page))
 
 
 def _filters(tables: Sequence[BoardTable]) -> Iterator[tuple[str, str, list[str]]]:

@@ -239,7 +239,6 @@ def check_choice(benchmark: str) -> None:
 
 
 def sha256(text: str) -> str:
-    """Hexadecimal SHA-256 of a text in UTF-8."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -13,7 +13,6 @@ from lmms_eval_tasks.report.shortcut_tables import (
     PAIRED,
     WITHHELD,
     _choice_table,
-    _load,
     _rules,
     _score_table,
     _size,
@@ -23,7 +22,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import open_output
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
-from lmms_eval_tasks.utils.scoring.shortcuts import FREQUENT_ANSWER
+from lmms_eval_tasks.utils.scoring.shortcuts import FREQUENT_ANSWER, TextModel
 
 
 def bias(
@@ -49,7 +48,7 @@ def bias(
             f"{card.title} has no questions that are answered by choosing among options, so there is nothing that a "
             "rule could choose."
         )
-    text_model = _load(model) if model else None
+    text_model = TextModel(model) if model else None
     with open_output("bias", form) as output:
         paired = False
         for name in splits:

@@ -32,8 +32,7 @@ _SECTION = re.compile(rf"^{HEADING}\n((?:[ ]+\S.*(?:\n|$))+)", re.MULTILINE)
 
 
 def split_examples(text: str) -> tuple[str, list[str]]:
-    """Part a docstring into the rest of it and its examples, one command line each; none where it has no such
-    section."""
+    """Part a docstring into the rest of it and its examples, one command line each."""
     found = _SECTION.search(text)
     if not found:
         return text, []
@@ -88,7 +87,6 @@ def open_runs(
 
 
 def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:
-    """Refuse a run that is given twice; `paths` are the results files that were found at the sources."""
     named: dict[Path, list[str]] = {}
     for path, source in zip(paths, sources, strict=True):
         named.setdefault(path.resolve(), []).append(str(source))
@@ -144,7 +142,5 @@ def command_of(
 
 
 def clips_folder(name: str) -> Path | None:
-    """Return the folder of the clips for a file of items found by `table_file`, or None if it belongs to no prepared
-    split."""
     benchmark = prepared_benchmark(name)
     return benchmark_dir(benchmark) / "videos" if benchmark else None

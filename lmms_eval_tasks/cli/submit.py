@@ -107,7 +107,6 @@ def validate(
 
 
 def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: bool, allow_incomplete: bool) -> None:
-    """Write the files of a leaderboard, and print what there is and what is missing."""
     done = submit_to_leaderboard(name, runs, out, allow_unofficial, allow_incomplete)
     output = Output("submit")
     for run in done.runs:

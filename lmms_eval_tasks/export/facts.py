@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import FIELDS, TASK, CardField, Sections, Value, read_object
-from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry
+from lmms_eval_tasks.runs.scores import PartScores, ScoredRun
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.scoring.record import Outcome
@@ -61,12 +61,7 @@ def refuse_samples(runs: Sequence[ScoredRun]) -> None:
 
 def exported_parts(run: ScoredRun) -> list[PartScores]:
     """The tasks and groups of a run that have a leading score and are of real data."""
-    return [part for part in run.scores.parts if not is_sample(part) and leading_score(part) is not None]
-
-
-def leading_score(part: PartScores) -> ScoreEntry | None:
-    """The score that the benchmark's paper leads with; None where the run has no value of it."""
-    return next((one for one in part.scores if one.metric == part.leading and one.value is not None), None)
+    return [part for part in run.scores.parts if not is_sample(part) and part.find(part.leading) is not None]
 
 
 def started(run: ScoredRun) -> datetime:
@@ -100,7 +95,6 @@ def data_revision(run: ScoredRun, part: PartScores) -> str | None:
 
 
 def run_facts(run: ScoredRun) -> dict[str, str]:
-    """Return the facts of a card that may leave and are the same for all of its tasks."""
     facts = _public_facts(run.card, [field for field in FIELDS if field.section != TASK])
     return facts | ({"commit": str(run.card["model"]["revision"])} if hub_model(run) else {})
 

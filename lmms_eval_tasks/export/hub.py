@@ -15,7 +15,6 @@ from lmms_eval_tasks.export.facts import (
     data_revision,
     exported_parts,
     is_sample,
-    leading_score,
     refuse_samples,
     run_facts,
     started,
@@ -41,21 +40,7 @@ Exported = Sequence[tuple[ScoredRun, PartScores]]
 
 
 def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
-    """The files for a model's repository.
-
-    The hub's entries are of official releases alone: all of their items, each shown whole and scored. The section of
-    the card has every score that is of real data, and says what each is of.
-
-    Args:
-        runs: Runs of one model, each task in one of them.
-
-    Returns:
-        Files by their paths below the repository, and what has no entry, with the reason.
-
-    Raises:
-        InputError: where the runs are of several models, hold a task twice, or have no score of real data; where their
-            date is not known; where the installed huggingface_hub has no such entries.
-    """
+    """Return the files of a model's repository, and what has no entry: only whole official releases have."""
     if EvalResultEntry is None:
         raise InputError("`export hub` needs huggingface_hub 1.4 or newer: pip install 'huggingface_hub>=1.4'.")
     refuse_samples(runs)
@@ -85,7 +70,7 @@ def _why_not(part: PartScores) -> str:
     card = card_of(part)
     if is_sample(part):
         return SAMPLE
-    if leading_score(part) is None:
+    if part.find(part.leading) is None:
         return "its leading score has no value"
     if card is None:
         return "a benchmark that is not installed here"
@@ -95,7 +80,7 @@ def _why_not(part: PartScores) -> str:
 
 
 def _entry(run: ScoredRun, part: PartScores) -> EvalResultEntry:
-    card, score = card_of(part), leading_score(part)
+    card, score = card_of(part), part.find(part.leading)
     assert card is not None and score is not None and score.value is not None
     return EvalResultEntry(
         dataset_id=card.hub_id,
@@ -108,7 +93,6 @@ def _entry(run: ScoredRun, part: PartScores) -> EvalResultEntry:
 
 
 def _noted(run: ScoredRun, score: ScoreEntry) -> str:
-    """A score in words: its name and unit, its interval, and what it stands on."""
     unit = {"%": "in percent", "points": "in percentage points"}.get(score.unit, score.unit)
     name = f"{score.title} {unit}".strip()
     if score.low is None or score.high is None or score.groups is None or score.items is None:
@@ -119,14 +103,9 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
 
 def _signature(run: ScoredRun, part: PartScores) -> str:
     prompt = task_facts(run, part).get("prompt")
-    return ", ".join(
-        [
-            f"{part.name} version {part.version}",
-            *([f"prompt {prompt}"] if prompt else []),
-            f"lmms-eval-tasks {run.scores.lmms_eval_tasks}",
-            run.scores.method or run.scores.without_intervals,
-        ]
-    )
+    asked = f"{part.name} version {part.version}" + (f", prompt {prompt}" if prompt else "")
+    method = run.scores.method or run.scores.without_intervals
+    return f"{asked}, lmms-eval-tasks {run.scores.lmms_eval_tasks}, {method}"
 
 
 def _section(exported: Exported) -> str:
@@ -134,19 +113,16 @@ def _section(exported: Exported) -> str:
         "Video causal reasoning", ["task", "score", "value", "groups", "items", "unparsed", "version", "asked"], names=2
     )
     for _, part in exported:
-        score = leading_score(part)
+        score = part.find(part.leading)
         assert score is not None
-        value = Number(score.value, score.low, score.high, score.groups, score.unit, DIGITS, after=_sign(score))
+        sign = score.unit if score.unit == "%" else f" {score.unit}" if score.unit else ""
+        value = Number(score.value, score.low, score.high, score.groups, score.unit, DIGITS, after=sign)
         counts = ["" if count is None else count for count in (score.groups, score.items)]
         unparsed = part.outcomes.get("unparsed", "")
         asked = why_not_whole(part) or "the official release, whole"
         table.add_row(part.name, score.title, value, *counts, unparsed, part.version, asked)
     table.caption = "\n".join(_made(exported))
     return write_document(Document("export hub", lmms_eval_tasks.__version__, [table]), Format.MARKDOWN)
-
-
-def _sign(score: ScoreEntry) -> str:
-    return score.unit if score.unit == "%" else f" {score.unit}" if score.unit else ""
 
 
 def _made(exported: Exported) -> Iterator[str]:

@@ -135,7 +135,6 @@ def _join(before: Any, entry: Any, tasks: Sequence[str]) -> Any:
 
 
 def _add(values: Sequence[Any]) -> Any:
-    """Return the sums of numbers at any depth of JSON values; of what is no number, the first."""
     if all(isinstance(value, Mapping) for value in values):
         names = dict.fromkeys(name for value in values for name in value)
         return {name: _add([value[name] for value in values if name in value]) for name in names}
@@ -214,7 +213,6 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
 
 
 def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
-    """Return the runs that are parts; every other is a problem."""
     parts = []
     for source in sources:
         try:
@@ -232,7 +230,6 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
 
 
 def read_part(source: Path) -> Part | None:
-    """Return the run of a part; None of a whole run."""
     empty = None  # the file of a part without any item, which `read_run` takes for no run
     for path in results_files(source)[-1:]:
         with suppress(InputError):
@@ -279,8 +276,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _check_alike(parts: Sequence[Part], problems: Problems) -> list[str]:
-    """Note in what parts differ that moves a number, and the tasks that cannot be put together; return as notes in what
-    else they differ."""
+    """Note in what parts differ that moves a number, and tasks of no benchmark; return other differences as notes."""
     counts = {task: [part.tasks.get(task) for part in parts] for part in parts for task in part.tasks}
     for task, numbers in counts.items():
         _note_values(task, "items of the whole run", numbers, parts, problems)

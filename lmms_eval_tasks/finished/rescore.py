@@ -155,7 +155,6 @@ def graded_items(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
 
 
 def _open_task(task: Task, evaluation: Evaluation, model: str) -> tuple[TaskState, Mapping[str, Any], list[Any]]:
-    """Return a task's state over its prepared data, its configuration with its hooks bound, and its rows."""
     import datasets
 
     folder, parent = task.benchmark.folder, registry().find_parent(task.name)
@@ -340,7 +339,6 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _rewrite(item: LoggedItem, brought: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a logged line with what the item brings to each score now."""
     host = {name: value for name, value in item.values.items() if name in HOST_FIELDS}
     last = {"input": item.values["input"]} if "input" in item.values else {}
     return {**host, **json.loads(json.dumps(brought)), **last}

@@ -120,7 +120,6 @@ def find_form(name: str) -> OfficialForm:
 
 
 def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:
-    """Validate a submission file against the official form and the prepared split."""
     form, card = find_form(benchmark), read_card(benchmark)
     if not path.is_file():
         got = "a folder" if path.is_dir() else "something that is no file" if path.exists() else "nothing"
@@ -132,7 +131,6 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
 
 
 def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: bool, issues: Problems) -> Checked:
-    """Read a file in a benchmark's official form and check it against the prepared data, noting every issue."""
     prepared = {}
     if (benchmark_dir(card.name) / "manifest.json").is_file():
         prepared = {split: read_prepared(card, split) for split in read_manifest(card).splits}
@@ -140,7 +138,6 @@ def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: boo
 
 
 def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
-    """Return the items of some tasks of a run; answers that the run only kept are graded now."""
     if not run.only_predicted:
         return [item.graded() for task in tasks for item in run.items_of(task)]
     from lmms_eval_tasks.finished.rescore import graded_items

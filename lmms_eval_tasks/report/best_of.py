@@ -43,8 +43,7 @@ class BestOf:
 
 
 def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
-    """The run with the highest score among runs of the same items, the first among equals; None where one has no
-    score."""
+    """The highest score among runs of the same items, of equal ones the first; None where a run has no score."""
     estimates = [estimate(metric, [records]) for records in runs]
     known = [found for found in estimates if found is not None]
     if len(known) < len(runs):
@@ -55,8 +54,7 @@ def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
 
 
 def inflation(metric: Metric, runs: Sequence[Records], draws: int = DRAWS, seed: int = 0) -> float:
-    """Return the expected excess of the best of runs of the same items over its own mean if none is better than
-    another."""
+    """The expected excess of the best of some runs over its own mean if none is better than another."""
     refuse_counts(metric)
     counted = [_count_groups(metric, records) for records in runs]
     keys = sorted({key for counts in counted for key in counts})
@@ -76,7 +74,6 @@ def inflation(metric: Metric, runs: Sequence[Records], draws: int = DRAWS, seed:
 
 
 def _count_groups(metric: Metric, records: Records) -> Mapping[Key, Counts]:
-    """Return the sum and number of values that each group adds to its stratum's mean."""
     counts: dict[Key, Counts] = {}
     for place, units in metric.units(records).items():
         for unit in units:
@@ -134,10 +131,8 @@ class Several:
         return frozenset(entry.task.name for entry in (*self.alike, *self.apart))
 
     @property
-    def versions(self) -> dict[str, None]:
-        """The tasks of those that were asked the same, with their versions, each once."""
-        named = (f"{task.name}, version {run.versions.get(task.name, '?')}" for run, task in self.alike)
-        return dict.fromkeys(named)
+    def versions(self) -> list[str]:
+        return [f"{task.name}, version {run.versions.get(task.name, '?')}" for run, task in self.alike]
 
     @property
     def at_chance(self) -> float | None:
@@ -174,25 +169,20 @@ HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
 
 
 def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]:
-    """A table for each part of a benchmark of whose score its authors report the best of several runs: a row per
-    model."""
-    tables: dict[str, FittingTable] = {}
-    captions: dict[str, list[str]] = {}
-    versions: dict[str, dict[str, None]] = {}
+    """A table for each part of a benchmark whose authors report the best of several runs: a row per model."""
+    by_title: dict[str, list[Several]] = {}
     for several in find_several(runs, only):
-        table = tables.setdefault(several.title, FittingTable(several.title, ("model", *HEADINGS)))
-        if several.found:
-            table.add_row(several.model, *several.cells())
-            versions.setdefault(several.title, {}).update(several.versions)
-        captions.setdefault(several.title, []).extend(several.sentences())
+        by_title.setdefault(several.title, []).append(several)
     shown: list[FittingTable | str] = []
-    for title, table in tables.items():
-        if table.rows:
-            table.caption = "\n".join((OPTIMISTIC, *captions[title]))
-            table.signature = "; ".join((*versions[title], METHOD))
-            shown.append(table)
-        else:
-            shown += [f"{title}. {sentence}" for sentence in captions[title]]
+    for title, of_title in by_title.items():
+        table = FittingTable(title, ("model", *HEADINGS))
+        sentences = [sentence for several in of_title for sentence in several.sentences()]
+        scored = [several for several in of_title if several.found]
+        for several in scored:
+            table.add_row(several.model, *several.cells())
+        table.caption = "\n".join((OPTIMISTIC, *sentences))
+        table.signature = "; ".join((*dict.fromkeys(name for several in scored for name in several.versions), METHOD))
+        shown += [table] if scored else [f"{title}. {sentence}" for sentence in sentences]
     return shown
 
 

@@ -57,7 +57,6 @@ def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> Non
 
 
 def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sections] = ()) -> None:
-    """Name a known hazard, with what it does and, where that is given, to which runs; it stays with the numbers."""
     output.warn(f"known hazard{where}: {name}", style="bold yellow")
     output.warn(describe_hazard(name, cards), style="yellow", indent=2)
 
@@ -65,7 +64,6 @@ def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sec
 def print_differences(
     output: Output, runs: Sequence[Run], tasks: Sequence[str] | None = None, explain: bool = True
 ) -> None:
-    """Say how runs with a card differ in the tasks that are compared (all by default)."""
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return
@@ -107,8 +105,7 @@ def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTab
 
 
 def cost_panels(name: str, runs: Sequence[Run], price: Price) -> list[Panel]:
-    panels = [Panel("What the answers cost", note=READING, table=table) for table in cost_tables(runs, name, price)]
-    for panel in panels:
-        if panel.table:
-            panel.table.title = ""
-    return panels
+    tables = cost_tables(runs, name, price)
+    for table in tables:
+        table.title = ""
+    return [Panel("What the answers cost", note=READING, table=table) for table in tables]

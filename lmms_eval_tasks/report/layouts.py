@@ -22,13 +22,7 @@ class _Shown(NamedTuple):
 
 
 def layout_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """The tables of papers in which any of the runs has a place, or those of the one task or group `only`.
-
-    Published figures and people stand in them where a run is of the whole official release, and then only such runs do.
-
-    Raises:
-        InputError: where there is no such table.
-    """
+    """The tables of papers in which a run has a place. If a run is of the whole official release, only such runs do."""
     tables = []
     for name in registry().benchmarks:
         benchmark = find_benchmark(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
@@ -42,20 +42,13 @@ def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
     for section in sections:
         for panel in section.panels:
             for figure in panel.all_figures:
-                parts = re.sub(r"[^\w.-]+", "-", section.name), _slug(panel.title), _slug(figure.name)
-                named[_unused(".".join(filter(None, parts)), named)] = figure
+                slugs = (re.sub(r"[\W_]+", "-", text.lower()).strip("-") for text in (panel.title, figure.name))
+                name = ".".join(filter(None, (re.sub(r"[^\w.-]+", "-", section.name), *slugs)))
+                short = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+                # Runs may differ in signs alone.
+                numbered = (f"{short}-{number}" for number in count(2))
+                named[next(one for one in chain([short], numbered) if one not in named)] = figure
     return named
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
-
-
-def _unused(name: str, used: Container[str]) -> str:
-    """A name, shortened where it is too long, and with a number where it is taken: runs may differ in signs alone."""
-    short = name.encode()[:LONGEST_NAME].decode(errors="ignore")
-    numbered = (f"{short}-{number}" for number in count(2))
-    return next(one for one in chain([short], numbered) if one not in used)
 
 
 def write_figures(runs: Sequence[Run], folder: Path, only: str = "", progress: Progress = no_progress) -> int:

@@ -23,8 +23,6 @@ EMBEDDED_AT_MOST = 30_000_000
 
 
 class Clips(str, Enum):
-    """Way in which a page holds its clips."""
-
     auto = "auto"
     """Inside the page where all of them are `EMBEDDED_AT_MOST` bytes or less, else links."""
     embed = "embed"
@@ -47,12 +45,10 @@ class ClipShelf:
         return self.places[key]
 
     def embeds(self, clips: Clips) -> bool:
-        """Whether the page is to hold them."""
         return clips is Clips.embed or (clips is Clips.auto and sum(filter(None, self.sizes)) <= EMBEDDED_AT_MOST)
 
     def listing(self, embed: bool) -> dict[str, Any]:
-        """Return the data by which the page's script finds each clip: the folder of each benchmark, and a line per
-        clip."""
+        """The data by which the page's script finds each clip: folders of benchmarks, and a line per clip."""
         names = sorted({benchmark for benchmark, _ in self.places})
         return {
             "folders": [(benchmark_dir(name) / "videos").as_uri() if not embed else "" for name in names],
@@ -85,7 +81,6 @@ def template_environment(folder: Path) -> Environment:
 
 
 def run_badge(tag: str) -> Markup:
-    """A run's number in the run's hue; nothing without one."""
     return Markup('<span class="run-badge" data-run="{0}">{0}</span>').format(tag) if tag else Markup("")
 
 

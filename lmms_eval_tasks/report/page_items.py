@@ -117,7 +117,6 @@ class TaskRows:
     note: str = ""
 
     def row(self, item_id: str) -> Row | None:
-        """The prepared row that an item was made from; None where it is not at hand."""
         return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
 
     def item_view(self, record: Record) -> ItemView:
@@ -136,8 +135,7 @@ class TaskRows:
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
-    """Return the data of a task for the browser, as JSON values: its items, in the order of the first run that has
-    them."""
+    """A task's data for the browser as JSON values: its items, in the order of the first run that has them."""
     holders = [run for _, run in runs]
     prepared = _open_rows(task, holders[0].set_of(task))
     records = [{record.item_id: record for record in run.records[task]} for run in holders]

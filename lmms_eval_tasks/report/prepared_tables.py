@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
 
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.core.text import MISSING, summarize_names
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_sources, clips_of_rows, read_table
@@ -15,15 +18,8 @@ from lmms_eval_tasks.utils.data.identity import Count
 from lmms_eval_tasks.utils.data.manifest import MissingClip, SplitManifest
 from lmms_eval_tasks.utils.data.survey import ClipCount, prepared_clips, split_statistics
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from lmms_eval_tasks.utils.core.table import FittingTable
-
 
 def print_card(console: Console, card: Card) -> None:
-    from rich.table import Table
-
     facts = {
         "paper": card.paper,
         "homepage": card.homepage,
@@ -93,7 +89,6 @@ def _describe(data_set: DataSet) -> str:
 
 
 def missing_table(benchmark: str, split: str, facts: SplitManifest) -> FittingTable:
-    """Clips that were missing when a split was prepared, by source: how many, their files, and where to get them."""
     card = read_card(benchmark)
     table = text_table("Clips that are missing", "source", "clips", "files", "from")
     table_rows, _ = read_table(card, split)
@@ -124,7 +119,6 @@ def counts_table(counts: Sequence[Count]) -> FittingTable:
 
 
 def print_statistics(console: Console, benchmark: str, split: str) -> None:
-    """Show how long the clips of each stratum are and how its questions are worded, beside what the paper says."""
     card = read_card(benchmark)
     facts = card.splits.get(split, SplitFacts())
     published = facts.statistics

@@ -35,8 +35,6 @@ def _sampling(run: Run, task: str) -> str:
 
 
 class Reason(NamedTuple):
-    """A reason why a score differs from a published one, as the page says it, and what a run's card says of it."""
-
     title: str
     text: str
     of_run: Callable[[Run, str], str] = lambda run, task: ""
@@ -95,8 +93,7 @@ def reasons_of(run: Run, task: str) -> Iterator[str]:
 
 
 def published_tables(runs: Sequence[Run], model: str, only: str = "") -> list[FittingTable]:
-    """Runs beside the figures of published models whose names have a text: a table per task or group of the whole
-    official release, with a row for each score and run."""
+    """A table per task or group of a whole official release: its scores beside those of published models."""
     tables = []
     names: dict[str, None] = {}
     for name, entries in entries_of(runs, only).items():

@@ -93,7 +93,6 @@ def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Ques
 
 
 def _counts(pairs: Question) -> tuple[float, float, float, float]:
-    """Count the pairs right on one side, on the other and on both, and all pairs."""
     one, other = (sum(pair[side] for pair in pairs) for side in (0, 1))
     return float(one), float(other), float(sum(map(all, pairs))), float(len(pairs))
 
@@ -127,14 +126,7 @@ def _draw(questions: Sequence[Question], rng: np.random.Generator, draws: int) -
 
 
 def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[FittingTable]:
-    """One table per task or group: a row per run, its pair accuracy with random partners beside that as paired.
-
-    Below stand what was left out and, where every run is of the whole official release, what the benchmark's paper
-    prints of its own pairs.
-
-    Raises:
-        InputError: where no run holds `only`, the one task or group to show, or a sample log has no prompts.
-    """
+    """A table per task or group: the pair accuracy of each run with random partners, beside that as paired."""
     tables = []
     for name, entries in entries_of(runs, only).items():
         apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
@@ -173,7 +165,6 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
 
 
 def _asked(run: Run, task: str) -> list[AskedRecord]:
-    """A task's records with their prompts, as its sample log has them."""
     asked = []
     for item in run.items_of(task):
         prompt = item.values.get("input")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples_of
-from lmms_eval_tasks.utils.core.output import text_table
-from lmms_eval_tasks.utils.core.table import Cell, Mark, Number, points
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number, points
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
@@ -26,23 +24,6 @@ from lmms_eval_tasks.utils.scoring.compare import (
 )
 from lmms_eval_tasks.utils.scoring.metrics import over_samples
 from lmms_eval_tasks.utils.scoring.record import Record
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.core.table import FittingTable
-
-
-def run_differences(first: Run, second: Run, name: str) -> list[str]:
-    """Describe differences between two runs of a task or group other than the model, as sentences."""
-    sentences = []
-    one, other = first.versions.get(name), second.versions.get(name)
-    if one != other:
-        sentences.append(f"task version {one or 'unknown'} against {other or 'unknown'}")
-    for task in first.tasks_of(name):
-        here, there = first.set_of(task), second.set_of(task)
-        if here != there:
-            sentences.append(f"one is of {here.text}, the other of {there.text}")
-    return list(dict.fromkeys(sentences))
-
 
 Pair = tuple[int, int]
 """The numbers of two runs."""
@@ -64,11 +45,19 @@ class RunComparison:
     references: Sequence[ReferencedMetric]
 
     def differences(self) -> list[str]:
-        return [
-            f"runs {one} and {two} differ: {difference}"
-            for one, two in self.compared
-            for difference in run_differences(self.runs[one], self.runs[two], self.name)
-        ]
+        """In what the runs differ besides the model, as sentences."""
+        found = []
+        for one, two in self.compared:
+            first, second = self.runs[one], self.runs[two]
+            before, after = (run.versions.get(self.name, "") for run in (first, second))
+            if before != after:
+                found.append(
+                    f"runs {one} and {two} differ: task version {before or 'unknown'} against {after or 'unknown'}"
+                )
+            for here, there in ((first.set_of(task), second.set_of(task)) for task in first.tasks_of(self.name)):
+                if here != there:
+                    found.append(f"runs {one} and {two} differ: one is of {here.text}, the other of {there.text}")
+        return list(dict.fromkeys(found))
 
     def _records(self, number: int) -> Iterator[Record]:
         run = self.runs[number]
@@ -118,18 +107,21 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
 def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
     """The differences and tests of a page's runs of a task or group; none of a single run."""
     holders = {number: run for number, run in runs.items() if name in comparable_parts(run)}
-    if len(holders) < 2:
+    found = compare_runs(name, holders, MOST_RUNS) if len(holders) > 1 else None
+    if not found or not any(one.differences for one in found.compared.values()):
         return []
-    found = compare_runs(name, holders, MOST_RUNS)
-    if not any(one.differences for one in found.compared.values()):
-        return []
-    only = ""
-    if len(holders) > MOST_RUNS:
-        only = f" Of {len(holders)} runs each is compared with run {min(holders)} alone; `compare` has all."
+    only = f" Of {len(holders)} runs each is compared with run {min(holders)} alone; `compare` has all."
     table, *effects = found.tables()
     table.title = ""
     table.warnings += found.differences()
-    panels = [Panel("Differences between runs", note=f"{READING}{only}", wide=True, table=table)]
+    panels = [
+        Panel(
+            "Differences between runs",
+            note=f"{READING}{only if len(holders) > MOST_RUNS else ''}",
+            wide=True,
+            table=table,
+        )
+    ]
     for one in effects:
         one.title = ""
         note = (
@@ -142,17 +134,24 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
 
 
 def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
+    """Say how much two runs share, and which scores, or the test, do not stand on all of it."""
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
     yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"
-    for line in _bases(comparison):
-        yield f"  {line}"
+    for one in comparison.differences:
+        if (one.groups, one.items) != (comparison.groups, comparison.items):
+            items, groups = _number(one.items, "item"), _number(one.groups, "group")
+            yield f"  {one.metric.title}: from {items} in {groups} that count in both runs"
+        test = comparison.test
+        if test and test.metric == one.metric and test.groups != one.groups:
+            yield f"  p: from {_number(test.groups, 'group')} that both runs have whole and scored"
+    for metric in comparison.without:
+        yield f"  no {metric.title}: no item of both runs counts in it"
 
 
 def _difference_table(compared: Mapping[Pair, Comparison]) -> FittingTable:
     headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
-    table = text_table(None, *headings, names=2, blank_repeats=True)
-    table.padding = 0
+    table = FittingTable("", headings, names=2, blank_repeats=True)
     tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
     adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
     for pair, comparison in compared.items():
@@ -174,19 +173,6 @@ def _difference_table(compared: Mapping[Pair, Comparison]) -> FittingTable:
     return table
 
 
-def _bases(comparison: Comparison) -> Iterator[str]:
-    """A line for each score, and the test, that does not stand on all that the runs share."""
-    for one in comparison.differences:
-        if (one.groups, one.items) != (comparison.groups, comparison.items):
-            items, groups = _number(one.items, "item"), _number(one.groups, "group")
-            yield f"{one.metric.title}: from {items} in {groups} that count in both runs"
-        test = comparison.test
-        if test and test.metric == one.metric and test.groups != one.groups:
-            yield f"p: from {_number(test.groups, 'group')} that both runs have whole and scored"
-    for metric in comparison.without:
-        yield f"no {metric.title}: no item of both runs counts in it"
-
-
 def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
@@ -206,7 +192,7 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
     columns = ["runs", "same items", "other items", "pairing"]
     columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
     columns += [f"{metric.title} near {percent:g}" for metric, percent in chance.items()]
-    table = text_table(None, *columns)
+    table = FittingTable("", columns, padding=1)
     for (one, two), comparison in compared.items():
         test = comparison.test
         tested = {difference.metric: difference for difference in comparison.differences}
@@ -233,7 +219,6 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
 
 
 def _above_chance(difference: ScoreDifference | None, percent: float) -> Number:
-    """By how much a score has to exceed chance, on as many items or groups as count in it."""
     if difference is None:
         return Number(None)
     units = difference.groups if difference.metric.together else difference.items

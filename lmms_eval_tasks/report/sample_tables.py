@@ -21,21 +21,17 @@ READING = (
 )
 
 
-def sample_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group that runs with several samples an item hold: a row per run and score."""
-    return list(_tables(runs, only))
-
-
 def sample_panels(name: str, runs: Sequence[Run]) -> list[Panel]:
     panels = []
-    for table in _tables(runs, name):
+    for table in sample_tables(runs, name):
         table.title = ""
         note = f"{READING} Items, pairs and curves below are those of the first sample."
         panels.append(Panel("Several samples an item", note=note, wide=True, table=table))
     return panels
 
 
-def _tables(runs: Sequence[Run], only: str) -> Iterator[FittingTable]:
+def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
+    """Yield a table per task or group that runs with several samples an item hold: a row per run and score."""
     for name, entries in entries_of(runs, only).items():
         run, tasks = entries[0]
         rotated = any(record.orders for record in run.records[tasks[0]])

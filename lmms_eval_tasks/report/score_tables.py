@@ -14,7 +14,6 @@ from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import Column, other_units, usual_columns
 from lmms_eval_tasks.utils.reporting.references import (
-    Published,
     compare_to_reference,
     published_of_view,
     published_parts,
@@ -22,7 +21,7 @@ from lmms_eval_tasks.utils.reporting.references import (
     without_published,
 )
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
-from lmms_eval_tasks.utils.scoring.compare import Comparison, Part, compare_records
+from lmms_eval_tasks.utils.scoring.compare import Comparison, compare_records
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
 
@@ -52,22 +51,13 @@ def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run,
 
 
 def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group of which the runs of a model hold a view beside the whole: a row per view and score.
-
-    Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval; p is
-    of the exact McNemar test of the groups that one of both alone gets wholly right.
-    Below stand published scores of the same view, where both are of the whole official release.
-
-    Args:
-        runs: Runs; a view and its parent may lie in two of them, if these are of one model.
-        only: The one task, group or view to show; all if it is empty.
-    """
+    """A table per task or group of which runs of a model hold a view and the whole: a row per view and score."""
     tables: dict[str, FittingTable] = {}
     sources: dict[str, dict[str, None]] = {}
     for parent, view, run, whole, compared in _comparisons(runs):
         if only not in ("", parent, f"{parent}_{view}"):
             continue
-        apart = _apart(parent, view, run, whole)
+        apart = run.apart(run.tasks_of(f"{parent}_{view}")) or whole.apart(whole.tasks_of(parent))
         if parent not in tables:
             headings = ("view", "run", "score", "whole", "view", "view - whole", "p", "groups")
             tables[parent] = FittingTable(f"{parent}: what is left in its views", headings, names=3, blank_repeats=True)
@@ -95,15 +85,8 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     return list(tables.values())
 
 
-def _apart(parent: str, view: str, run: Run, whole: Run) -> str:
-    """Return the reason a view or its parent is not comparable with published scores; empty if both cover the whole
-    release."""
-    own, all_of = (one.tasks_of(name) for one, name in ((run, f"{parent}_{view}"), (whole, parent)))
-    return run.apart(own) or whole.apart(all_of)
-
-
 def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]:
-    """Add a row for each published score of a view of a task or group; where they come from, and what to know."""
+    """Add a row for each published score of a view; yields where they come from, and what to know."""
     task = registry().find_task(parent)
     for entry in published_of_view(task.benchmark.folder, parent, view) if task else ():
         assert task is not None
@@ -115,8 +98,7 @@ def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]
 
 
 def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comparison]]:
-    """Each view that a run holds and whose parent a run of the same model holds: the parent's name, the view's, the
-    run of the view, that of the parent, and both compared."""
+    """Yield the parent's name, the view's, the run of each, and both compared, where runs of one model hold both."""
     parts = [(run, comparable_parts(run)) for run in runs]
     for run, named in parts:
         shown = parts_of(run)
@@ -126,15 +108,12 @@ def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comp
                 continue
             # A run that holds both is compared with itself, whatever other runs of its model hold.
             for other, others in ((run, named), *parts):
-                if other.name == run.name and parent in others:
-                    yield parent, task.view, run, other, _compare(parent, others[parent], part)
+                if other.name == run.name and (whole := others.get(parent)):
+                    renamed = {registry().find_parent(one): records for one, records in part.items()}
+                    references = references_of(parent, next(iter(whole)), sum(map(len, whole.values())))
+                    compared = compare_records(whole, renamed, [one.metric for one in references])
+                    yield parent, task.view, run, other, compared
                     break
-
-
-def _compare(parent: str, whole: Part, view: Part) -> Comparison:
-    renamed = {registry().find_parent(task): records for task, records in view.items()}
-    references = references_of(parent, next(iter(whole)), sum(map(len, whole.values())))
-    return compare_records(whole, renamed, [one.metric for one in references])
 
 
 STANDS_APART = "are shown without scores of people or published models."
@@ -154,16 +133,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
 
 
 def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """Scores beside chance, people and the best published model: a table for each task or group that has references.
-
-    A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
-    or ``below`` it, or contains it (``open``), unless none of the run's responses could be read. Below the table stands
-    where each reference comes from, and its caveat. People and published models are left out where no run is of the
-    whole official release.
-
-    Raises:
-        InputError: where no run holds `only`; see `score_tables`.
-    """
+    """A table per task or group that has references: its scores beside chance, people and published models."""
     tables = []
     for name, entries in entries_of(runs, only).items():
         items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
@@ -189,19 +159,14 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                     Number(score.value if score else None, unit=reference.metric.unit),
                     _compared(judged, shown.chance),
                     *[_compared(judged, shown.people[0].percent if shown.people else None)] * people,
-                    *[_best(judged, shown.best)] * best,
+                    *[_compared(judged, shown.best.value, shown.best.model) if shown.best else ""] * best,
                 )
         table.caption = "\n".join(reference_notes(references))
         tables.append(table)
     return tables
 
 
-def _best(score: Estimate | None, best: Published | None) -> Cell:
-    return _compared(score, best.value, best.model) if best else ""
-
-
 def _compared(score: Estimate | None, reference: float | None, of: str = "") -> Cell:
-    """A reference and on which side of it a score lies; empty where there is none."""
     if reference is None:
         return ""
     return Number(reference, of=of, mark=compare_to_reference(score, reference) if score else None)
@@ -235,12 +200,7 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
 
 
 def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """Return the warnings to read before the scores of runs, or of the one task or group `only`, in lines.
-
-    They say which data is not the official release and which items were left out, once where that is the same of all
-    runs; of which tasks no response could be read; for which ones the answers are withheld; how many items have no
-    answer; and how many answers were cut off.
-    """
+    """What to read before the scores: other data than the official release, lost, unread and withheld answers."""
     asked = [[task for task in run.tasks_of(only) if task in run.records] for run in runs]
     sets = {run.set_of(task) for run, tasks in zip(runs, asked, strict=True) for task in tasks}
     apart = {data_set.apart for data_set in sets}
@@ -267,7 +227,6 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
 
 
 def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
-    """A line each for the tasks of which no response could be read, and for those whose answers are withheld."""
     if unread := [task for task in tasks if _is_unread(run.records[task])]:
         yield (
             f"NO RESPONSE COULD BE READ: of {run.title}, {summarize_names(unread, 3)}. Its scores there count every "
@@ -287,7 +246,6 @@ def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
 
 
 def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
-    """A line for the items that have no answer, and one for the answers that used all of their tokens."""
     limits: defaultdict[int, list[Record]] = defaultdict(list)
     for task in tasks:
         each = (one for record in run.records[task] for one in record.each)

@@ -49,7 +49,6 @@ class Section:
 
 
 def build_sections(runs: Sequence[Run], only: str = "") -> tuple[list[Run], list[Section]]:
-    """The sections of a page: those of the runs that hold something of it, and the runs themselves in their order."""
     entries = entries_of(runs, only)
     holding = {id(run) for holders in entries.values() for run, _ in holders}
     shown = [run for run in runs if id(run) in holding]
@@ -210,7 +209,6 @@ class _Strata:
 
 
 def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:
-    """The leading score by stratum: a heat map, and dots with intervals; none where no run has the score."""
     scored = any(reference.estimate(run.parts) for run in strata.runs)
     if not scored or not strata.columns:
         return []

@@ -45,7 +45,7 @@ class Spread:
 
 
 def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group that runs of several seeds hold: each score's mean over the seeds, and its spread."""
+    """A table per task or group that runs of several seeds hold: each score's mean and spread."""
     seeds = [run for run in runs if run.series and run.series.name == SEED]
     if len({re.sub(NUMBER, "#", run.name) for run in seeds}) > 1:
         names = summarize_names(sorted({run.name for run in seeds}))
@@ -81,7 +81,6 @@ class Along:
 
     @property
     def change(self) -> Estimate:
-        """The difference with its interval; of the best run itself 0."""
         if self.to_best is None:
             return Estimate(0.0, 0.0, 0.0, self.score.groups)
         return Estimate(self.to_best.change, *self.to_best.interval, self.to_best.groups)
@@ -90,11 +89,7 @@ class Along:
 def compare_to_best(
     members: Sequence[tuple[SeriesValue, Sequence[Records]]], reference: ReferencedMetric
 ) -> list[Along]:
-    """Compare one score of the runs of a series, given by the records of each task, with the best of them.
-
-    A run is worse where the whole interval of the paired difference is on the worse side of 0. Of equal scores that of
-    the smallest value is the best.
-    """
+    """Compare a score of the runs of a series with the best of them; of equal scores that of the smallest value."""
     metric = reference.metric
     scored = {value: (parts, score) for value, parts in members if (score := reference.estimate(parts))}
     if metric.higher_is_better is None or len(scored) < 2:

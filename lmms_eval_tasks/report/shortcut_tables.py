@@ -7,29 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Task
 from lmms_eval_tasks.utils.core.output import show_progress, text_table
-from lmms_eval_tasks.utils.core.table import Cell, Number
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 from lmms_eval_tasks.utils.scoring.shortcuts import (
     ChoiceItem,
     Shortcut,
+    TextModel,
     chance,
     constant_shortcuts,
+    prior_shortcuts,
     same_choice,
     score_shortcut,
     text_shortcuts,
 )
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.core.table import FittingTable
-    from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
-    from lmms_eval_tasks.utils.scoring.shortcuts import TextModel
-
 
 MOST_ANSWERS = 6
 """Different keys up to which questions without options count as a choice among the keys."""
@@ -112,12 +109,6 @@ PAIRED = "removed: of the right answers to items that count together, those in n
 WITHHELD = "The release withholds the keys, so no accuracy can be computed: only what the rules choose is shown."
 
 
-def _load(name: str) -> TextModel:
-    from lmms_eval_tasks.utils.scoring.shortcuts import TextModel
-
-    return TextModel(name)
-
-
 def _size(one: ChoiceSet) -> str:
     counts = Counter(len(item.options) for item in one.items)
     if one.from_keys:
@@ -130,8 +121,6 @@ def _rules(one: ChoiceSet, model: TextModel | None) -> list[Shortcut]:
     rules = constant_shortcuts(one.items) if one.from_keys else text_shortcuts(one.items)
     if model is None:
         return rules
-    from lmms_eval_tasks.utils.scoring.shortcuts import prior_shortcuts
-
     with show_progress() as progress:
         return [*rules, *prior_shortcuts(model, one.items, progress)]
 

@@ -23,7 +23,6 @@ Price = Mapping[str, float]
 
 
 def read_price(text: str) -> Price:
-    """Read a price, given as ``in=2.5,out=10``; empty for an empty text."""
     try:
         price = {name: float(value) for name, value in parse_arguments(text).items()}
     except ValueError:
@@ -55,7 +54,6 @@ class Cost:
         return cls(sums)
 
     def tokens(self, kind: str) -> float | None:
-        """Return the mean tokens of a kind over the answers of which they are known."""
         number = self.sums[f"answers with {kind} tokens"]
         return self.sums[f"{kind} tokens"] / number if number else None
 

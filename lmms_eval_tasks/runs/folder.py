@@ -52,7 +52,6 @@ class LoggedItem:
 
     @property
     def only_predicted(self) -> bool:
-        """Whether the run kept the answer and graded nothing."""
         return BYPASS in self.values
 
     @property
@@ -136,7 +135,6 @@ class SeriesValue:
 
     @property
     def title(self) -> str:
-        """Title of the run in reports, such as ``step 500``."""
         return f"{self.name} {int(self.number) if self.number.is_integer() else self.number}"
 
 
@@ -168,46 +166,31 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, as `read_run` gives it.
-
-    Attributes:
-        path: The results file.
-        name: The model, with its arguments' checkpoint where it has one.
-        records: Task of ours to its records, in the sample log's order; other people's tasks are left out.
-        groups: Group name to its tasks, for groups whose tasks are all in the run.
-        versions: Task name to the task's version.
-        sets: Task to what its set is; of a run of an earlier version only whether it is sample data is known.
-        limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
-        shard: Which part of a run it is; None of a whole run.
-        card: What the run was made with; empty for a run of a version that wrote no card.
-        only_predicted: Whether its answers were kept and not scored, by ``--predict_only``.
-        logged: Task to how many of its items were logged, and of how many, for tasks that lack items because the run
-            was cut short.
-        notes: What else lies in the folder, as sentences.
-        forms: Task to the form of its logged lines, for tasks that have one of their own.
-        label: What a report calls it, where that is not its model alone.
-        series: Where it stands in a series of runs; None where it is in none.
-    """
+    """A finished run, as `read_run` gives it: our tasks in it, others' are left out."""
 
     path: Path
     name: str
+    """The model, with its arguments' checkpoint where it has one."""
     records: Mapping[str, tuple[Record, ...]]
     groups: Mapping[str, tuple[str, ...]]
+    """Groups whose tasks are all in the run."""
     versions: Mapping[str, str]
     sets: Mapping[str, DataSet] = field(default_factory=dict)
     limited: str = ""
+    """The options that leave items out, such as ``--limit 3``."""
     shard: Shard | None = None
     card: Sections = field(default_factory=dict)
     only_predicted: bool = False
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Of tasks that were cut short, how many items were logged, and of how many."""
     notes: tuple[str, ...] = ()
+    """What else lies in the folder, as sentences."""
     forms: Mapping[str, type[LogLine]] = field(default_factory=dict)
     label: str = ""
     series: SeriesValue | None = None
 
     @property
     def title(self) -> str:
-        """What the run is called in tables."""
         return self.label or self.name
 
     def tasks_of(self, name: str = "") -> tuple[str, ...]:
@@ -215,12 +198,10 @@ class Run:
         return self.groups.get(name, (name,)) if name else tuple(self.records)
 
     def set_of(self, task: str) -> DataSet:
-        """Kind of the set that a task of the run asked about."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:
-        """Return the reason why published scores are not comparable with those of some tasks; empty for all items of
-        the official release."""
+        """Why published scores are not comparable with some tasks; empty of all items of the official release."""
         sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
         return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
@@ -239,16 +220,13 @@ class Run:
 
     @property
     def incomplete(self) -> str:
-        """Description of the items missing from a run that was cut short; empty for a complete one."""
         return ", ".join(map(self.part_of, self.logged))
 
     def part_of(self, task: str) -> str:
-        """Return the number of items logged for an incomplete task, and the number expected."""
         there, number = self.logged[task]
         return f"{there:,} of {number:,} items of {task}"
 
     def items_of(self, task: str) -> tuple[LoggedItem, ...]:
-        """Return the lines of one of its tasks, read again."""
         problems = Problems()
         log = read_sample_log(sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
@@ -269,22 +247,7 @@ NOT_SCORED = (
 
 
 def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bool = False) -> Run:
-    """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
-
-    A run that was cut short while lmms-eval wrote its files does not hide an earlier whole one. The run's notes name
-    the others in the folder.
-
-    Args:
-        source: The folder or file.
-        allow_incomplete: Whether to read the part that is there of a run that was cut short, where there is no whole
-            one.
-        allow_predictions: Whether to read a run whose answers were not scored.
-
-    Raises:
-        InputError: where there is no run, its results are not JSON, it has no task of ours, it was run without
-            ``--log_samples``, it was cut short, or a log or its card cannot be read.
-        OSError: where a file cannot be read.
-    """
+    """Read the latest whole run in a folder, or that of a results file; its notes name the others."""
     files = results_files(source)
     if not files:
         raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
@@ -379,7 +342,6 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
 
 
 def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
-    """Return a run from its results and its logged items."""
     sets = {}
     for task, items in logs.items():
         found = {item.data_set for item in items}
@@ -399,7 +361,6 @@ def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[L
 
 
 def read_lines(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[LoggedItem]]:
-    """Return the logged items of each task that has any, from lines that this process made."""
     return {
         task: [LoggedItem(task, Record.from_json(line["record"]), line) for line in lines]
         for task, lines in logs.items()

@@ -33,7 +33,6 @@ class RunFacts:
         return version is not None and SpecifierSet(versions).contains(version, prereleases=True)
 
     def says(self, argument: str, value: str) -> bool:
-        """Whether an argument has a value, whatever its case."""
         return str(self.argument(argument)).lower() == value
 
     def is_batched(self) -> bool:
@@ -58,7 +57,6 @@ class Hazard:
     arguments: tuple[str, ...] = ()
 
     def found(self, run: RunFacts) -> dict[str, str]:
-        """Return the fields of a card about a run to which the hazard applies."""
         given = {name: run.argument(name) for name in self.arguments}
         conditions = [f"reader {run.reader}"] if self.reader else []
         conditions += [f"{name} {'not set' if value is None else value}" for name, value in given.items()]

@@ -61,7 +61,6 @@ class TrainedOn(BaseModel):
 
 
 def read_trained_on(folder: Path) -> TrainedOn | None:
-    """Read the record of the training of the weights in a folder; None if there is none."""
     path = folder / TRAINED_ON
     if not path.is_file():
         return None
@@ -375,7 +374,6 @@ def token_limit(card: Sections, task: str) -> int:
 
 
 def read_object(value: Value) -> dict[str, Any] | None:
-    """Return settings that a card has as a JSON object; None of anything else."""
     try:
         parsed = json.loads(value) if isinstance(value, str) else None
     except ValueError:

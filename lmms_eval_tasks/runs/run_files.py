@@ -51,7 +51,6 @@ class Shard(NamedTuple):
 
 
 def parse_shard(text: str) -> Shard:
-    """Return a part as it is written: ``3/7`` is the third of seven."""
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     shard = Shard(int(match[1]), int(match[2])) if match else None
     if shard is None or not 1 <= shard.part <= shard.of:
@@ -80,7 +79,6 @@ class RunConfig(_Part):
 
     @property
     def logs_samples(self) -> bool:
-        """Whether a sample log of every task was to be written."""
         return any(self.resolved_cli_args.get(option) is True for option in ("log_samples", "predict_only"))
 
 
@@ -114,7 +112,6 @@ class ResultsFile(_Part):
     shard: ShardOfRun | None = None
 
     def expected_items(self, task: str) -> int | None:
-        """Return the number of items of a task that lmms-eval ran, or None if it is not recorded."""
         count = self.n_samples.get(task)
         return None if count is None else min(count.effective, max(0, count.original - (self.config.offset or 0)))
 
@@ -157,7 +154,6 @@ def read_results(path: Path) -> ResultsFile:
 
 
 def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
-    """Read a results file, and return everything in it as JSON values, too."""
     return read_written_object(path, ResultsFile, "a results file of lmms-eval", CutShort)
 
 
@@ -170,10 +166,7 @@ def run_files(source: Path, pattern: str) -> list[Path]:
 
 
 def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:
-    """Return the results files of runs in a folder and below, by date; of a file only itself.
-
-    With other `ends` also those that are gone, and have left a file of that end.
-    """
+    """The results files in a folder and below, by date; with other `ends` also those of which such a file is left."""
     found = [source] if source.is_file() else [path for end in ends for path in run_files(source, f"*{end}")]
     for end in {*ends} - {RESULTS}:
         found = [
@@ -197,17 +190,14 @@ def list_runs(source: Path, files: Sequence[Path]) -> str:
 
 
 def sample_log(results: Path, task: str) -> Path:
-    """Return the sample log of a task beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{SAMPLES}{task}.jsonl")
 
 
 def results_beside(log: Path) -> Path:
-    """Return the results file of the run that a sample log is of; it need not exist."""
     return log.with_name(f"{log.name.partition(SAMPLES)[0]}{RESULTS}")
 
 
 def card_path(results: Path) -> Path:
-    """Return the run card beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")
 
 

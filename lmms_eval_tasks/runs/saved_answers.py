@@ -54,8 +54,7 @@ class SavedResponses:
         return own if own is not None else self.by_item.get((None, item_id))
 
     def join(self, tables: Mapping[str, Mapping[str, QuestionText]], source: Path) -> str | None:
-        """Give each item the line that asks its question; return a message where these are not one for one, else
-        None."""
+        """Give each item the line that asks its question; return a message where these are not one for one."""
         items: dict[QuestionText, set[int]] = {}
         for task, table in tables.items():
             counts: Counter[QuestionText] = Counter()
@@ -164,8 +163,7 @@ def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
 
 
 def _missing_items(log: Path) -> str:
-    """Describe the items counted in a run's results file that its sample log lacks; empty if it is complete, or no
-    log."""
+    """Describe what a log lacks of the items that its results file counts; empty if nothing, or if it is no log."""
     task, results = log.stem.partition(SAMPLES)[2], results_beside(log)
     if not task or not results.is_file() or not log.is_file():
         return ""
@@ -180,15 +178,13 @@ def _missing_items(log: Path) -> str:
 
 
 def _split(file: Path, without_torn: bool) -> list[bytes]:
-    """Return the lines of a file, perhaps without a last one that breaks off, as where a run was killed while it
-    wrote."""
+    """Return a file's lines, perhaps without one that breaks off, as where a run was killed while it wrote."""
     *lines, last = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
     return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
 
 
 def _encodable(response: str) -> str:
-    """Return a response whose lone surrogates, at which lmms-eval would stop writing its sample log, are question
-    marks."""
+    """Put question marks for lone surrogates, at which lmms-eval would stop writing its sample log."""
     return response.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -51,7 +51,6 @@ PAIR_METRICS = (
 
 
 def metrics_of(task: str) -> tuple[Metric, ...]:
-    """Return the scores of a task or group; those of pairs for a task of no benchmark."""
     known = registry().find_task(task)
     return tuple(known.kind.metrics) if known else PAIR_METRICS
 
@@ -89,14 +88,12 @@ def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
 
 
 def comparable_parts(run: Run) -> dict[str, Part]:
-    """Return the comparable parts of a run: each of its tasks alone, and each of its groups with its tasks."""
     alone = {task: {task: records} for task, records in run.records.items()}
     grouped = {group: {task: run.records[task] for task in tasks} for group, tasks in groups_of(run).items()}
     return {**alone, **grouped}
 
 
 def parts_of(run: Run) -> dict[str, Sequence[str]]:
-    """Return the run's groups with their tasks, then its tasks that are in none of them."""
     return arrange(groups_of(run), run.records)
 
 
@@ -173,6 +170,10 @@ class PartScores(_Part):
     def score(self, metric: str) -> ScoreEntry:
         return {entry.metric: entry for entry in self.scores}[metric]
 
+    def find(self, metric: str) -> ScoreEntry | None:
+        """Return a score that has a value."""
+        return next((one for one in self.scores if one.metric == metric and one.value is not None), None)
+
 
 class ScoresFile(_Part):
     """The scores of one run, with their intervals and what they stand on."""
@@ -205,7 +206,6 @@ class ScoresFile(_Part):
 
 
 def scores_path(results: Path) -> Path:
-    """Return the file of scores beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{SCORES}")
 
 
@@ -251,7 +251,6 @@ def scores_of(run: Run) -> ScoresFile:
 
 
 def values_of(run: Run) -> dict[str, dict[str, float | None]]:
-    """Return every score of each task and group of a run, but those that need a field which its records lack."""
     values: dict[str, dict[str, float | None]] = {}
     for name, part in comparable_parts(run).items():
         values[name] = {}
@@ -304,7 +303,6 @@ def samples_of(records: Iterable[Record]) -> int:
 
 
 def sample_metrics(leading: Iterable[Metric]) -> Iterator[Metric]:
-    """Return the scores that several samples an item have beside the usual ones."""
     return chain(*map(over_samples, leading), (SELF_AGREEMENT,))
 
 
@@ -340,7 +338,6 @@ class ScoredRun:
 
 
 def read_scored(source: Path) -> ScoredRun:
-    """Return the scores of the latest run in a folder, or of one results or scores file, from its file or computed."""
     files = results_files(source, (RESULTS, SCORES))
     if not files:
         raise InputError(
