@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_te
 from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.reporting.columns import number_text
-from lmms_eval_tasks.utils.reporting.figure import Bounds, fit_axis
+from lmms_eval_tasks.utils.reporting.figure import fit_axis
 from lmms_eval_tasks.utils.reporting.palette import ink_styles
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.scoring.compare import Scored, rank_scores
@@ -109,27 +109,42 @@ class PublishedRow:
     values: dict[str, float]
 
 
-@dataclass(frozen=True)
 class BoardTable:
     """Runs that can be compared: of one task or group, one N of its version, one view and one set."""
 
-    key: str
-    name: str
-    version: str
-    view: str
-    kind: str
-    data: str
-    official: bool
-    leading: str
-    titles: dict[str, str]
-    spans: frozenset[str]
-    rows: tuple[Row, ...]
-    published: tuple[PublishedRow, ...]
-    sources: tuple[str, ...]
-    axis: Bounds
-    notes: tuple[str, ...]
-    costs: tuple[str, ...]
-    price: Price
+    def __init__(self, key: str, entries: Sequence[tuple[BoardRun, PartScores]], price: Price) -> None:
+        part = entries[0][1]
+        self.key, self.name, self.leading, self.price = key, part.name, part.leading, price
+        self.version, self.view, self.official = _major(part), part.view or "whole items", not part.apart
+        self.rows = _ranked(entries)
+        items = max(sum(row.part.outcomes.values()) for row in self.rows)
+        beside = self.official and not part.view and items
+        references = references_of(part.name, part.tasks[0], items) if beside else ()
+        self.published, self.sources = _published(references, part.leading), reference_notes(references)
+        columns = [column for column in columns_of(part.tasks[0]) if column.metric]
+        there = {score.metric: score.title for row in self.rows for score in row.part.scores if score.kind == "mean"}
+        titles = {one.metric.name: one.heading for one in columns if one.metric and one.metric.name in there}
+        self.titles = {part.leading: there.get(part.leading, part.leading), **titles}
+        """Headings of the scores, the leading one first."""
+        self.spans = {one.metric.name for one in columns if one.metric and one.interval} | {part.leading}
+        """The scores whose intervals are shown."""
+        kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
+        # Items left out of the official release leave a part of it.
+        self.kind = SetKind.OFFICIAL.value if self.official else kinds.pop().value if len(kinds) == 1 else "mixed"
+        self.data = ", ".join(one.text for one in part.data)
+        if part.apart:
+            self.data = f"{self.data}; {part.apart}" if all(one.is_official for one in part.data) else part.apart
+        values = [end for row in self.rows if (one := row.leading) for end in (one.value, one.low, one.high)]
+        values += [row.values.get(part.leading) for row in self.published]
+        known = [value for value in values if value is not None]
+        metric = next((one for one in metrics_of(part.tasks[0]) if one.name == part.leading), None)
+        self.axis = fit_axis(metric.bounds, known) if metric else (min(0.0, *known, 0.0), max(100.0, *known, 100.0))
+        self.costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in self.rows], price)
+        self.notes = [NO_RANK] if any(row.rank is None for row in self.rows) else []
+        digests = (row.run.digests(part.tasks) for row in self.rows)
+        if not self.official and len(self.rows) > 1 and not all(map(all, digests)):
+            self.notes.append(SAME_DATA)
+        self.notes += [READING] if self.costs else []
 
     @property
     def about(self) -> str:
@@ -164,57 +179,12 @@ def build_tables(runs: Sequence[BoardRun], only: str = "", price: Price | None =
     for _, entries in sorted(comparable.items()):
         name = entries[0][1].name
         keys[name] += 1
-        tables.append(_build_table(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries, price or {}))
+        tables.append(BoardTable(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries, price or {}))
     return tables
 
 
 def _major(part: PartScores) -> str:
     return part.version.partition("-")[0] or NOT_KNOWN
-
-
-def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]], price: Price) -> BoardTable:
-    part = entries[0][1]
-    rows = _ranked(entries)
-    official = not part.apart
-    items = max(sum(row.part.outcomes.values()) for row in rows)
-    references = references_of(part.name, part.tasks[0], items) if official and not part.view and items else ()
-    published = _published(references, part.leading)
-    columns = columns_of(part.tasks[0])
-    there = {score.metric: score.title for row in rows for score in row.part.scores if score.kind == "mean"}
-    titles = {one.metric.name: one.heading for one in columns if one.metric and one.metric.name in there}
-    kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
-    data = ", ".join(one.text for one in part.data)
-    if part.apart:
-        data = f"{data}; {part.apart}" if all(one.is_official for one in part.data) else part.apart
-    values = [end for row in rows if (score := row.leading) for end in (score.value, score.low, score.high)]
-    values += [row.values.get(part.leading) for row in published]
-    known = [value for value in values if value is not None]
-    metric = next((one for one in metrics_of(part.tasks[0]) if one.name == part.leading), None)
-    notes = [NO_RANK] if any(row.rank is None for row in rows) else []
-    if not official and len(rows) > 1 and not all(all(row.run.digests(part.tasks)) for row in rows):
-        notes.append(SAME_DATA)
-    costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in rows], price)
-    notes += [READING] if costs else []
-    return BoardTable(
-        key=key,
-        name=part.name,
-        version=_major(part),
-        view=part.view or "whole items",
-        # Items left out of the official release leave a part of it.
-        kind=SetKind.OFFICIAL.value if official else kinds.pop().value if len(kinds) == 1 else "mixed",
-        data=data,
-        official=official,
-        leading=part.leading,
-        titles={part.leading: there.get(part.leading, part.leading), **titles},
-        spans=frozenset(one.metric.name for one in columns if one.metric and one.interval) | {part.leading},
-        rows=tuple(rows),
-        published=published,
-        sources=tuple(reference_notes(references)),
-        axis=fit_axis(metric.bounds, known) if metric else (min(0.0, *known, 0.0), max(100.0, *known, 100.0)),
-        notes=tuple(notes),
-        costs=tuple(costs),
-        price=price,
-    )
 
 
 def _ranked(entries: Sequence[tuple[BoardRun, PartScores]]) -> list[Row]:
