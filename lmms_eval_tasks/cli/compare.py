@@ -10,7 +10,7 @@ import typer
 
 from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, LEAVE_OUT, NAMES, FormatOption, open_runs
 from lmms_eval_tasks.report.card_tables import print_differences
-from lmms_eval_tasks.report.published_comparison import published_tables, reasons_of
+from lmms_eval_tasks.report.published_tables import published_tables, reasons_of
 from lmms_eval_tasks.report.run_comparison import READING, compare_runs
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of

@@ -160,10 +160,9 @@ def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
 def _show_tables(
     output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None, layout: Tables | None
 ) -> None:
-    from lmms_eval_tasks.report.best_of import best_tables
-    from lmms_eval_tasks.report.layouts import layout_tables
+    from lmms_eval_tasks.report.published_tables import layout_tables
     from lmms_eval_tasks.report.random_pairs import pairing_tables
-    from lmms_eval_tasks.report.sample_tables import sample_tables
+    from lmms_eval_tasks.report.repeats import best_tables, sample_tables
     from lmms_eval_tasks.report.score_tables import (
         reference_tables,
         run_warnings,

@@ -11,13 +11,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 import lmms_eval_tasks
-from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.card_tables import cost_panels
 from lmms_eval_tasks.report.page_files import Clips, ClipShelf, run_badge, script_digest, template_environment
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
+from lmms_eval_tasks.report.repeats import best_notes, find_several, sample_panels
 from lmms_eval_tasks.report.run_comparison import comparison_panels
-from lmms_eval_tasks.report.sample_tables import sample_panels
 from lmms_eval_tasks.report.score_tables import run_warnings
 from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
 from lmms_eval_tasks.runs.costs import Price

@@ -15,7 +15,7 @@ from logged_runs import TASK, strong, weak, write_records, write_run
 
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.report.page import build_page
-from lmms_eval_tasks.report.published_comparison import REASONS
+from lmms_eval_tasks.report.published_tables import REASONS
 from lmms_eval_tasks.report.run_comparison import comparison_panels
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.data.card import SetKind

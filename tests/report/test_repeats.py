@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from logged_runs import write_run
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.best_of import OPTIMISTIC, best_of, find_several, inflation
 from lmms_eval_tasks.report.page import build_page
+from lmms_eval_tasks.report.repeats import OPTIMISTIC, best_of, find_several, inflation
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate

@@ -1,21 +1,24 @@
-"""The best of several runs, where a benchmark's authors report it, and the gain in score from choosing it alone."""
+"""Answers that were given several times: scores of all samples of an item, and the best of several runs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.report.score_tables import entries_of, versions_of
 from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.scores import references_of, samples_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_text, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
+from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.scoring.bootstrap import (
     DRAWS,
     METHOD,
@@ -27,7 +30,56 @@ from lmms_eval_tasks.utils.scoring.bootstrap import (
     refuse_counts,
     statistic_of,
 )
-from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum
+from lmms_eval_tasks.utils.scoring.metrics import SELF_AGREEMENT, Counts, Metric, Stratum, over_samples, variances
+
+HEADINGS = ("score", "samples", "mean", "any of k", "all of k", "majority", "from samples", "agreement")
+READING = (
+    "k samples an item: the mean score, right in any and in all, and by the answer that most give; from samples: "
+    "the share of the mean's uncertainty that more samples take away; agreement: percent of pairs of samples alike."
+)
+
+
+def sample_panels(name: str, runs: Sequence[Run]) -> list[Panel]:
+    panels = []
+    for table in sample_tables(runs, name):
+        table.title = ""
+        note = f"{READING} Items, pairs and curves below are those of the first sample."
+        panels.append(Panel("Several samples an item", note=note, wide=True, table=table))
+    return panels
+
+
+def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
+    """Yield a table per task or group that runs with several samples an item hold: a row per run and score."""
+    for name, entries in entries_of(runs, only).items():
+        run, tasks = entries[0]
+        rotated = any(record.orders for record in run.records[tasks[0]])
+        over = "orders of its options" if rotated else "samples"
+        table = FittingTable(f"{name}: over {over}", ("run", *HEADINGS), names=2, blank_repeats=True)
+        table.signature = f"{name}, version {versions_of(name, entries)}; {METHOD}"
+        for run, tasks in entries:
+            parts = [run.records[task] for task in tasks]
+            records = [record for part in parts for record in part]
+            if not (samples := samples_of(records)):
+                continue
+            for metric in (one.metric for one in references_of(name, tasks[0], len(records))):
+                if not (beside := over_samples(metric)):
+                    continue
+                # Of single orders, although the score counts what is right in all.
+                mean = replace(metric, higher_is_better=None) if rotated else metric
+                between, within = variances(metric, parts) or (0.0, 0.0)
+                total = between + within / samples
+                table.add_row(
+                    run.title,
+                    metric.title,
+                    samples,
+                    *(score_number(one, estimate(one, parts)) for one in (mean, *beside)),
+                    Number(100 * within / samples / total if total else None, unit="%"),
+                    score_number(SELF_AGREEMENT, estimate(SELF_AGREEMENT, parts)),
+                )
+        if table.rows:
+            table.caption = READING
+            yield table
+
 
 Key = tuple[Stratum, str]
 """A stratum, and the id of a group in it."""
@@ -165,7 +217,7 @@ class Several:
             )
 
 
-HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
+BEST_HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
 
 
 def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]:
@@ -175,7 +227,7 @@ def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]
         by_title.setdefault(several.title, []).append(several)
     shown: list[FittingTable | str] = []
     for title, of_title in by_title.items():
-        table = FittingTable(title, ("model", *HEADINGS))
+        table = FittingTable(title, ("model", *BEST_HEADINGS))
         sentences = [sentence for several in of_title for sentence in several.sentences()]
         scored = [several for several in of_title if several.found]
         for several in scored:
@@ -192,7 +244,7 @@ def best_notes(found: Sequence[Several], tasks: Sequence[str]) -> tuple[str, ...
     for several in found:
         if several.tasks.isdisjoint(tasks):
             continue
-        cells = zip(HEADINGS, several.cells(), strict=True) if several.found else ()
+        cells = zip(BEST_HEADINGS, several.cells(), strict=True) if several.found else ()
         sentences = [
             *filter(None, [", ".join(f"{name} {cell_text(cell)}" for name, cell in cells if cell)]),
             *several.sentences(),
@@ -212,17 +264,13 @@ def find_several(runs: Sequence[Run], only: str = "") -> Iterator[Several]:
                 part = " ".join(filter(None, (task.split, task.pointer.get("subset"))))
                 title = f"{task.benchmark.name}, {part}: the best of several runs ({metric.title})"
                 entries[title, run.name].append(_Entry(run, task))
-    for (title, model), found in entries.items():
-        yield from _set_beside(title, model, found)
-
-
-def _set_beside(title: str, model: str, entries: Sequence[_Entry]) -> Iterator[Several]:
-    asked: defaultdict[tuple[object, ...], list[_Entry]] = defaultdict(list)
-    for entry in entries:
-        asked[entry.asked].append(entry)
-    apart = tuple(found[0] for found in asked.values() if len(found) == 1)
-    alike = [tuple(found) for found in asked.values() if len(found) > 1]
-    for found in alike:
-        yield Several(title, model, found, apart if found is alike[-1] else ())
-    if not alike and len({entry.task.view for entry in apart}) < len(apart):
-        yield Several(title, model, (), apart)
+    for (title, model), of_model in entries.items():
+        asked: defaultdict[tuple[object, ...], list[_Entry]] = defaultdict(list)
+        for entry in of_model:
+            asked[entry.asked].append(entry)
+        apart = tuple(found[0] for found in asked.values() if len(found) == 1)
+        alike = [tuple(found) for found in asked.values() if len(found) > 1]
+        for found in alike:
+            yield Several(title, model, found, apart if found is alike[-1] else ())
+        if not alike and len({entry.task.view for entry in apart}) < len(apart):
+            yield Several(title, model, (), apart)
