@@ -166,31 +166,46 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, as `read_run` gives it: our tasks in it, others' are left out."""
+    """A finished run, as `read_run` gives it.
+
+    Attributes:
+        path: The results file.
+        name: The model, with its arguments' checkpoint where it has one.
+        records: Task of ours to its records, in the sample log's order; other people's tasks are left out.
+        groups: Group name to its tasks, for groups whose tasks are all in the run.
+        versions: Task name to the task's version.
+        sets: Task to what its set is; of a run of an earlier version only whether it is sample data is known.
+        limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
+        shard: Which part of a run it is; None of a whole run.
+        card: What the run was made with; empty for a run of a version that wrote no card.
+        only_predicted: Whether its answers were kept and not scored, by ``--predict_only``.
+        logged: Task to how many of its items were logged, and of how many, for tasks that lack items because the run
+            was cut short.
+        notes: What else lies in the folder, as sentences.
+        forms: Task to the form of its logged lines, for tasks that have one of their own.
+        label: What a report calls it, where that is not its model alone.
+        series: Where it stands in a series of runs; None where it is in none.
+    """
 
     path: Path
     name: str
-    """The model, with its arguments' checkpoint where it has one."""
     records: Mapping[str, tuple[Record, ...]]
     groups: Mapping[str, tuple[str, ...]]
-    """Groups whose tasks are all in the run."""
     versions: Mapping[str, str]
     sets: Mapping[str, DataSet] = field(default_factory=dict)
     limited: str = ""
-    """The options that leave items out, such as ``--limit 3``."""
     shard: Shard | None = None
     card: Sections = field(default_factory=dict)
     only_predicted: bool = False
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Of tasks that were cut short, how many items were logged, and of how many."""
     notes: tuple[str, ...] = ()
-    """What else lies in the folder, as sentences."""
     forms: Mapping[str, type[LogLine]] = field(default_factory=dict)
     label: str = ""
     series: SeriesValue | None = None
 
     @property
     def title(self) -> str:
+        """What the run is called in tables."""
         return self.label or self.name
 
     def tasks_of(self, name: str = "") -> tuple[str, ...]:
@@ -198,10 +213,12 @@ class Run:
         return self.groups.get(name, (name,)) if name else tuple(self.records)
 
     def set_of(self, task: str) -> DataSet:
+        """Kind of the set that a task of the run asked about."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:
-        """Why published scores are not comparable with some tasks; empty of all items of the official release."""
+        """Return the reason why published scores are not comparable with those of some tasks; empty for all items of
+        the official release."""
         sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
         return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
@@ -220,13 +237,16 @@ class Run:
 
     @property
     def incomplete(self) -> str:
+        """Description of the items missing from a run that was cut short; empty for a complete one."""
         return ", ".join(map(self.part_of, self.logged))
 
     def part_of(self, task: str) -> str:
+        """Return the number of items logged for an incomplete task, and the number expected."""
         there, number = self.logged[task]
         return f"{there:,} of {number:,} items of {task}"
 
     def items_of(self, task: str) -> tuple[LoggedItem, ...]:
+        """Return the lines of one of its tasks, read again."""
         problems = Problems()
         log = read_sample_log(sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
