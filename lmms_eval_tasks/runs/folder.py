@@ -267,7 +267,22 @@ NOT_SCORED = (
 
 
 def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bool = False) -> Run:
-    """Read the latest whole run in a folder, or that of a results file; its notes name the others."""
+    """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
+
+    A run that was cut short while lmms-eval wrote its files does not hide an earlier whole one. The run's notes name
+    the others in the folder.
+
+    Args:
+        source: The folder or file.
+        allow_incomplete: Whether to read the part that is there of a run that was cut short, where there is no whole
+            one.
+        allow_predictions: Whether to read a run whose answers were not scored.
+
+    Raises:
+        InputError: where there is no run, its results are not JSON, it has no task of ours, it was run without
+            ``--log_samples``, it was cut short, or a log or its card cannot be read.
+        OSError: where a file cannot be read.
+    """
     files = results_files(source)
     if not files:
         raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
