@@ -19,7 +19,6 @@ from typing import Any
 from measuring import Options, end_without, print_ratio
 
 from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
-from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
 
 PUBLIC_SIZE = 2_066
@@ -173,11 +172,10 @@ def our_run(cases: list[tuple[Row, str]]) -> dict[str, float | None]:
 
 
 def our_question(item_id: str, row: Row) -> EvidenceQuestion:
-    return evidence_question(
+    return EvidenceQuestion(
         item_id=item_id,
-        clip=row["video"],
-        category=row["question_type"],
-        subtype=row["question_type"],
+        group_id=row["video"],
+        stratum={},
         answer=row["answer"],
         truth=read_truth(row["evidence"]),
         letters="".join(sorted(row["options"])),

@@ -34,7 +34,7 @@ from lmms_eval_tasks.api.people import TimedDescription
 from lmms_eval_tasks.api.release import download_dataset, read_metadata
 from lmms_eval_tasks.cast_bench import card, hooks, masked, open_ended, report, submission
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_option_kinds, frame_of, frame_sizes, read_items
+from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_option_kinds, frame_of, frame_size, read_items
 
 CLIP_FOLDERS = ("", "videos")
 
@@ -73,15 +73,14 @@ def prepare(
     for clip in (row["clip"] for row in rows):
         places = [folder / clip.removeprefix(f"{SPLIT}/") for folder in folders]
         clips[clip] = next((place for place in places if place.is_file()), places[0] if places else None)
-    present = [path for path in clips.values() if path and path.is_file()]
-    sizes = frame_sizes(present, progress, f"{SPLIT}: reading the size of frames")
-    for row in rows:
-        path = clips[row["clip"]]
-        row["width"], row["height"] = (sizes.get(path) if path else None) or (None, None)
+    origin = Origin(str(source), files, revision, tuple(warnings))
     with building(CARD.name) as build:
-        origin = Origin(str(source), files, revision, tuple(warnings))
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos, measure=measure_size)
     return {SPLIT: build.splits[SPLIT]}
+
+
+def measure_size(path: Path) -> dict[str, int | None]:
+    return dict(zip(("width", "height"), frame_size(path) or (None, None), strict=True))
 
 
 def _find(source: str, videos: Path | None) -> tuple[Path, tuple[Path, ...], str | None]:

@@ -81,14 +81,6 @@ DIMENSIONS = (
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*(\d\.\d)\b")
 _FILLERS_OF_KINDS = frozenset({"of", "the", "based", "distractor", "option", "type", "correct", "right", "true"})
-_KINDS = {
-    frozenset({"text"}): "text-based",
-    frozenset({"video"}): "video-based",
-    frozenset({"near", "miss"}): NEAR_MISS,
-    frozenset({"near", "miss", "answer"}): f"{NEAR_MISS}-of-answer",
-    frozenset({"near", "miss", "text"}): f"{NEAR_MISS}-of-text-based",
-    frozenset({"near", "miss", "video"}): f"{NEAR_MISS}-of-video-based",
-}
 
 
 class QuestionType(NamedTuple):
@@ -131,11 +123,8 @@ def read_type(text: str) -> QuestionType:
 
 def read_option_kind(text: str) -> str | None:
     """The kind of wrong option, one of the card's `OPTION_KINDS`, that a release's text names; None for any other."""
-    return _KINDS.get(_words(text, _FILLERS_OF_KINDS))
-
-
-ACCURACY, FAITHFUL = EVIDENCE_SCORES["accuracy"], EVIDENCE_SCORES["faithful"]
-IM_TIOU, IM_VIOU = EVIDENCE_SCORES["im_tiou"], EVIDENCE_SCORES["im_viou"]
+    words = _words(text, _FILLERS_OF_KINDS)
+    return next((kind for kind in OPTION_KINDS if _words(kind, _FILLERS_OF_KINDS) == words), None)
 
 
 def _broken_down(metric: Metric) -> list[Metric]:

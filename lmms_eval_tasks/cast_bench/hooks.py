@@ -162,14 +162,13 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 
 def read_question(row: Row, settings: EvidenceSettings, model: Any) -> EvidenceQuestion:
     """A row of the prepared table as scoring needs it."""
-    frame = frame_of(row)
-    return evidence_question(
+    frame, truth = frame_of(row), read_truth(row["evidence"])
+    return EvidenceQuestion(
         item_id=row["item_id"],
-        clip=PurePosixPath(row["clip"]).stem,
-        category=row["category"],
-        subtype=row["subtype"],
+        group_id=PurePosixPath(row["clip"]).stem,
+        stratum={"category": row["category"], "subtype": row["subtype"], "size": size_of(truth)},
         answer=row["answer"],
-        truth=read_truth(row["evidence"]),
+        truth=truth,
         letters=ascii_uppercase[: len(row["options"])],
         frame=frame,
         seen=settings.seen(frame, model),
@@ -177,19 +176,9 @@ def read_question(row: Row, settings: EvidenceSettings, model: Any) -> EvidenceQ
     )
 
 
-def evidence_question(
-    item_id: str,
-    clip: str,
-    category: str,
-    subtype: str,
-    answer: str | None,
-    truth: tuple[EvidenceInstance, ...],
-    **known: Any,
-) -> EvidenceQuestion:
-    """One question of the release, as grading needs it."""
-    size = "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
-    stratum = {"category": category, "subtype": subtype, "size": size}
-    return EvidenceQuestion(item_id, clip, stratum, answer, truth, **known)
+def size_of(truth: Sequence[EvidenceInstance]) -> str:
+    """Whether a question is about small things or large ones."""
+    return "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
 
 
 def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated
@@ -52,25 +51,22 @@ def added_option(row: Row) -> dict[str, str]:
     return {ADDED: ascii_uppercase[row["options"].index(UNABLE)]} if UNABLE in row["options"] else {}
 
 
-class MaskOutcome(str, Enum):
-    STILL_RIGHT = "still answered right"
-    UNABLE = "unable to determine"
-    WRONG = "answered wrong"
-    UNPARSED = "no answer that can be read"
-    UNSCORED = "not scored"
-    NOT_MASKED = "not masked: its evidence has no box"
+STILL_RIGHT, NOT_MASKED = "still answered right", "not masked: its evidence has no box"
+OUTCOMES = {
+    Outcome.CORRECT: STILL_RIGHT,
+    UNABLE: "unable to determine",
+    Outcome.WRONG: "answered wrong",
+    Outcome.UNPARSED: "no answer that can be read",
+    Outcome.UNSCORED: "not scored",
+}
+"""How an answer counts in the test, by its outcome or as the added option."""
 
 
-def mask_outcome(record: Record) -> MaskOutcome:
+def mask_outcome(record: Record) -> str:
     if ADDED not in record.fields:
-        return MaskOutcome.NOT_MASKED
-    if record.outcome is Outcome.WRONG:
-        return MaskOutcome.UNABLE if record.answered == record.fields[ADDED] else MaskOutcome.WRONG
-    return {
-        Outcome.UNSCORED: MaskOutcome.UNSCORED,
-        Outcome.CORRECT: MaskOutcome.STILL_RIGHT,
-        Outcome.UNPARSED: MaskOutcome.UNPARSED,
-    }[record.outcome]
+        return NOT_MASKED
+    is_unable = record.outcome is Outcome.WRONG and record.answered == record.fields[ADDED]
+    return OUTCOMES[UNABLE if is_unable else record.outcome]
 
 
 @app.command()
@@ -93,13 +89,13 @@ def still_answered(
         )
     outcomes = {record.item_id: mask_outcome(record) for record in finished.records[TASK]}
     counts = Counter(outcomes.values())
-    masked = max(1, len(outcomes) - counts[MaskOutcome.NOT_MASKED])
-    rejected = [item_id for item_id, outcome in outcomes.items() if outcome is MaskOutcome.STILL_RIGHT]
+    masked = max(1, len(outcomes) - counts[NOT_MASKED])
+    rejected = [item_id for item_id, outcome in outcomes.items() if outcome == STILL_RIGHT]
     console = make_console()
     table = text_table(f"{finished.name}: questions with their evidence blacked out", "", "questions", "%")
-    for outcome in MaskOutcome:
-        share = "" if outcome is MaskOutcome.NOT_MASKED else f"{100 * counts[outcome] / masked:.1f}"
-        table.add_row(outcome.value, str(counts[outcome]), share)
+    for outcome in OUTCOMES.values():
+        table.add_row(outcome, str(counts[outcome]), f"{100 * counts[outcome] / masked:.1f}")
+    table.add_row(NOT_MASKED, str(counts[NOT_MASKED]), "")
     console.print(table)
     if out is not None:
         write_file(out, "".join(f"{item_id}\n" for item_id in rejected))

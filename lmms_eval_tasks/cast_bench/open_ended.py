@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, TaskContext, UnscoredReason, read_prompt
+from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, TaskContext, UnscoredReason, read_prompt
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
@@ -36,20 +36,16 @@ Ours: it gives the record an outcome, and no metric uses it.
 Score = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]
 
 
-class AgreementScores(BaseModel):
+class AgreementScores(RowForm):
     """A judge's reply about an answer beside the true one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     answer_conclusion_correctness: Score
     evidence_coverage_completeness: Score
     evidence_conclusion_overall_justification: Score
 
 
-class ConsistencyScore(BaseModel):
+class ConsistencyScore(RowForm):
     """A judge's reply about an answer by itself."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     causal_chain_logical_consistency: Score
 
@@ -73,12 +69,12 @@ class JudgeForm(LogForm):
     consistency_prompt: str
 
 
-class ScoresForm(AgreementScores, ConsistencyScore):
-    model_config = ConfigDict(strict=True)
+class Scores(AgreementScores, ConsistencyScore):
+    pass
 
 
 class OpenFields(LogForm):
-    scores: ScoresForm | None
+    scores: Scores | None
     judge: JudgeForm | None = None
     prompt: str | None = None
 

@@ -6,18 +6,16 @@ Source: ``load_gt_hf_jsonl`` of CaST-Bench-Evaluation@a216491.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from string import ascii_uppercase
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
-from lmms_eval_tasks.api import Problems, Progress, RowForm, read_rows
+from lmms_eval_tasks.api import Problems, RowForm, read_rows
 from lmms_eval_tasks.api.clips import FrameStream
 from lmms_eval_tasks.api.evidence import is_clock, official_box, read_truth
 from lmms_eval_tasks.api.forms import Cell, ClipName, ReleaseRow, Text, mismatch, read_json_form
@@ -279,17 +277,6 @@ def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Probl
         else:
             row["option_kinds"] = [None if role == ANSWER else role for role in roles]
     problems.extend(issues, f"{path.name}, ")
-
-
-def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:
-    """`frame_size` of each distinct file, read once and in parallel threads."""
-    distinct = list(dict.fromkeys(paths))
-    sizes: dict[Path, tuple[int, int] | None] = {}
-    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
-        for path, size in zip(distinct, pool.map(frame_size, distinct), strict=True):
-            sizes[path] = size
-            progress(what, len(sizes), len(distinct))
-    return sizes
 
 
 def frame_size(path: Path) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunRecords, share_plot
@@ -28,13 +29,17 @@ from lmms_eval_tasks.cast_bench.release import frame_of
 
 FOLDER = Path(__file__).parent
 PUBLIC_QUESTIONS = 80
-PUBLISHED = {
-    card.ACCURACY: "qa_accuracy",
-    card.FAITHFUL: "faithful",
-    card.IM_TIOU: "IM-tIoU",
-    card.IM_VIOU: "IM-vIoU",
+PRINTED = {
+    "accuracy": "qa_accuracy",
+    "temporal_recall": "temporal_R@0.5",
+    "im_tiou": "IM-tIoU",
+    "st_recall": "ST_R@0.1",
+    "im_viou": "IM-vIoU",
+    "faithful": "faithful",
+    "spurious": "spurious",
 }
-"""The scores that stand beside published ones, and their names there."""
+"""Our scores to their names in `published.json`, in the paper's order."""
+LEADING = [EVIDENCE_SCORES[name] for name in ("accuracy", "faithful", "im_tiou", "im_viou")]
 DIMENSION_HEADINGS = ("answer", "causal chain", "coverage", "overall")
 GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
 
@@ -45,7 +50,7 @@ def _matching(records: Sequence[Record]) -> str:
 
 # Intervals are over clips, as questions about one clip are not independent.
 _COMMON = (*map(Column, COMMON_METRICS[:2]), Column(title="questions"))
-COLUMNS = (*(Column(metric, interval=True) for metric in PUBLISHED), Column(title="matching", text=_matching), *_COMMON)
+COLUMNS = (*(Column(metric, interval=True) for metric in LEADING), Column(title="matching", text=_matching), *_COMMON)
 OPEN_COLUMNS = (
     Column(card.JUDGE_SCORE, interval=True),
     *map(Column, card.JUDGE_DIMENSIONS, DIMENSION_HEADINGS),
@@ -57,17 +62,16 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """Its scores beside what is known of them: the project page's table of the full benchmark."""
     public = items == PUBLIC_QUESTIONS
     split = "80-QA public example set" if public else "full"
+    models = partial(published_models, FOLDER, source="cast-bench.github.io", split=split, without=("Human",))
     return tuple(
         ReferencedMetric(
             metric,
             chance=CARD.chance.get(metric.name),
             people=tuple(human for human in CARD.human if human.metric == metric.name and not public),
-            published=published_models(
-                FOLDER, source="cast-bench.github.io", metric=name, split=split, without=("Human",)
-            ),
+            published=models(metric=PRINTED[metric.name]),
             note=f"Published scores are of the {PUBLIC_QUESTIONS} public questions." if public else "",
         )
-        for metric, name in PUBLISHED.items()
+        for metric in LEADING
     )
 
 
@@ -85,13 +89,13 @@ def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    named = {one.metric: one for one in references(task, max(len(run.records) for run in runs))}
+    accuracy, *_, im_viou = references(task, max(len(run.records) for run in runs))
     return [
         scatter_panel(
             "Accuracy against grounding",
             runs,
-            named[card.ACCURACY],
-            named[card.IM_VIOU],
+            accuracy,
+            im_viou,
             "Numbers are the runs. Far right and low: right answers without the evidence.",
         ),
         Panel(
@@ -146,17 +150,6 @@ def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     scores = record.fields.get("scores") or {}
     return AnswerView({name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()})
 
-
-PRINTED = {
-    "accuracy": "qa_accuracy",
-    "temporal_recall": "temporal_R@0.5",
-    "im_tiou": "IM-tIoU",
-    "st_recall": "ST_R@0.1",
-    "im_viou": "IM-vIoU",
-    "faithful": "faithful",
-    "spurious": "spurious",
-}
-"""Our scores to their names in `published.json`, in the paper's order."""
 
 # A second-hand summary, whose figure of the best model is in the table.
 PEOPLE = 'secondary: en.papernotes.org summary of arXiv 2605.23216 ("'

@@ -39,22 +39,18 @@ PREDICTIONS_FILE = "cast_bench_predictions.jsonl"
 FILES = {"predictions": PREDICTIONS_FILE, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
-GROUNDING_METRICS = {
+OFFICIAL_METRICS = {
     "temporal_recall": "qa_temporal_r1_tau",
     "tiou_tp_only": "qa_temporal_m_tiou_tponly",
     "im_tiou": "qa_temporal_m_tiou_pergt",
     "st_recall": "qa_st_r1_tau_st",
     "viou_tp_only": "qa_st_m_viou_tponly",
     "im_viou": "qa_st_m_viou_pergt",
-}
-"""Our name of each grounding metric, and the official one."""
-
-ANSWER_METRICS = {
     "accuracy": "qa_accuracy",
     "faithful": "qa_faithful_answer_accuracy",
     "spurious": "qa_spurious_answer_rate",
 }
-"""Our name of each metric of the answer, and the official one."""
+"""Our name of each metric, of the grounding and then of the answer, and the official one."""
 
 
 def official_overall(
@@ -66,8 +62,7 @@ def official_overall(
     ``missing_pred_files`` how many have no prediction.
     """
     rows = list(filter(None, map(official_metrics, records)))
-    names = (*GROUNDING_METRICS.values(), *ANSWER_METRICS.values())
-    means = {name: sum(row[name] for row in rows) / max(len(rows), 1) for name in names}
+    means = {name: sum(row[name] for row in rows) / max(len(rows), 1) for name in OFFICIAL_METRICS.values()}
     return {
         "overall_per_qa": {"n_qas": len(rows), **means},
         "missing_pred_files": missing,
@@ -86,12 +81,9 @@ def official_metrics(record: Record) -> dict[str, float] | None:
     grounding = record.fields["grounding"]
     if record.correct is None or grounding is None:
         return None
-    return {
-        **{official: grounding[name] for name, official in GROUNDING_METRICS.items()},
-        "qa_accuracy": float(record.correct),
-        "qa_faithful_answer_accuracy": float(record.correct and grounding["supported"]),
-        "qa_spurious_answer_rate": float(record.correct and not grounding["supported"]),
-    }
+    right, supported = record.correct, grounding["supported"]
+    own = {**grounding, "accuracy": right, "faithful": right and supported, "spurious": right and not supported}
+    return {official: float(own[name]) for name, official in OFFICIAL_METRICS.items()}
 
 
 _QUESTION, _OPTIONS = "Question:", "\nOptions:"

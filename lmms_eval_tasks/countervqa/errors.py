@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lmms_eval_tasks.api import InputError, Outcome, Problems, Progress, RowForm, read_prompt, read_rows
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
@@ -36,9 +36,7 @@ Readability = Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)]
 app = typer.Typer(no_args_is_help=True, help="Commands of CounterVQA alone.")
 
 
-class AnswerAnalysis(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class AnswerAnalysis(RowForm):
     kind: Kind
     readability: Readability
 

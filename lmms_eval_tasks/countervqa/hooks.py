@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Record, Row, TaskContext, read_prompt
+from lmms_eval_tasks.api import GradedItem, Record, Row, RowForm, TaskContext, read_prompt
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings, prompt_reader
@@ -55,10 +55,8 @@ def clock(seconds: float) -> str:
 # The verdict, and the judged score.
 
 
-class Agreement(BaseModel):
+class Agreement(RowForm):
     """A judge's reply: how far an explanation agrees with the reference."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     agreement: Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]
 

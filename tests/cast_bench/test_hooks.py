@@ -18,10 +18,10 @@ from task_states import aggregations, docs_of, new_state, task_state
 from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS
-from lmms_eval_tasks.cast_bench.hooks import evidence_question, mean_box_area
+from lmms_eval_tasks.cast_bench.hooks import mean_box_area, size_of
 from lmms_eval_tasks.cast_bench.submission import (
     FILES,
-    GROUNDING_METRICS,
+    OFFICIAL_METRICS,
     official_metrics,
     official_overall,
     read_asked,
@@ -230,8 +230,8 @@ def response(answer: str = "A", box: object = (0, 0, 200, 200), things: int = 1)
 
 
 def question(**changes: Any) -> EvidenceQuestion:
-    facts = {"item_id": "q", "clip": "sav_1", "category": "why", "subtype": "why", "answer": "A", "truth": truth()}
-    return evidence_question(**{**facts, **changes})
+    facts = {"item_id": "q", "group_id": "sav_1", "answer": "A", "truth": truth(), **changes}
+    return EvidenceQuestion(stratum={"category": "why", "subtype": "why", "size": size_of(facts["truth"])}, **facts)
 
 
 def test_a_perfect_response_and_its_record_in_json() -> None:
@@ -276,7 +276,7 @@ def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: Box
     assert record.fields["grounding_reason"] == f"{convention.value} boxes, size of the frame unknown"
     scores = question_scores(record)
     assert scores["accuracy"] == 100
-    assert {scores[name] for name in (*GROUNDING_METRICS, "faithful", "spurious", "faithful_strict")} == {None}
+    assert {scores[name] for name in {*OFFICIAL_METRICS, "faithful_strict"} - {"accuracy"}} == {None}
     total = score_all(METRICS, [record, grade_evidence(question(), response())])
     assert (total["grounding_unscored_rate"], total["unscored_rate"], total["im_viou"]) == (50, 0, 100)
     # Without boxes no size is needed.

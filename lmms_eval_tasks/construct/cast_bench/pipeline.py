@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_sizes
+from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_size
 from lmms_eval_tasks.construct.cast_bench.clip_selection import measure_clips, select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import (
     describe_actions,
@@ -48,7 +48,7 @@ from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.core.work import no_progress
+from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.frames import NEAR
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
@@ -121,7 +121,7 @@ def source_files(config: CastBenchConfig) -> list[Path]:
 def read_sources(config: CastBenchConfig) -> list[ClipRow]:
     problems = Problems()
     clips = find_clips(config)
-    sizes = frame_sizes(clips, no_progress, "")
+    sizes = dict(in_parallel(clips, frame_size, no_progress, ""))
     lengths = clip_lengths(clips, no_progress, "")
     rows = []
     for clip in clips:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import unit_oracles
 
-from lmms_eval_tasks.cast_bench.hooks import evidence_question
+from lmms_eval_tasks.utils.answers.evidence import EvidenceQuestion
 from lmms_eval_tasks.utils.answers.evidence_boxes import (
     FACTOR,
     MOST_FRAME_PIXELS,
@@ -110,7 +110,7 @@ def diagnose(
         return (EvidenceInstance("p", (Evidence(0, len(boxes), tuple(range(len(boxes))), tuple(boxes)),)),)
 
     true = instances([TRUE] * MIN_BOXES)
-    question = evidence_question("q", "clip", "other", "other", "A", true, frame=frame, seen=seen)
+    question = EvidenceQuestion("q", "clip", {}, "A", true, frame=frame, seen=seen)
     return diagnose_convention([(question, instances(boxes))], declared)
 
 
