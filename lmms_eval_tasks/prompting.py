@@ -90,13 +90,16 @@ def read_whole(path: Path) -> str:
     return text
 
 
+UNPUBLISHED = "(not known to us)"
+
+
 @dataclass(frozen=True)
 class OfficialPrompt:
     """Location of a benchmark's official prompt, and the way items are asked with it.
 
     Attributes:
         benchmark: Name of the benchmark.
-        part: What of the prompt its official file holds; the card's `prompt_sha256` has that text's digest.
+        part: What of the prompt its official file holds; the card's `prompt_sha256` has that text's digest, if known.
         file: Path of that file in the official repository.
         template: The prompt from the text, for `str.format`. Raises ValueError where it cannot be made.
         replaces: Id of our prompt in whose place it is asked.
@@ -114,14 +117,9 @@ class OfficialPrompt:
     read: Callable[[Path], str] = read_whole
 
     @property
-    def flag(self) -> str:
-        """Further option of the command that imports it, after a space."""
-        return ""
-
-    @property
     def published(self) -> str:
-        """The official text's SHA-256."""
-        return read_card(self.benchmark).prompt_sha256[self.part]
+        """The official text's SHA-256, or that it is not known: then every text is another."""
+        return read_card(self.benchmark).prompt_sha256.get(self.part, UNPUBLISHED)
 
     def status(self, text: str) -> str:
         """The id by which records name a text of this prompt: whether it is official, or another."""
@@ -167,8 +165,9 @@ class OfficialPrompt:
 
     @property
     def _remedy(self) -> str:
+        flag = " --accept-other" if self.published == UNPUBLISHED else ""
         return (
-            f"Run `lmms-eval-tasks prompts import {self.benchmark} --from CHECKOUT{self.flag}` with a checkout of "
+            f"Run `lmms-eval-tasks prompts import {self.benchmark} --from CHECKOUT{flag}` with a checkout of "
             f"{read_card(self.benchmark).homepage}, or run without it."
         )
 

@@ -9,9 +9,10 @@ Foss et al., 2025, https://arxiv.org/abs/2506.09943; official code: facebookrese
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal
@@ -35,6 +36,7 @@ from lmms_eval_tasks.api import (
     Problems,
     Progress,
     Record,
+    Row,
     RowForm,
     SplitFacts,
     SplitManifest,
@@ -196,25 +198,24 @@ def prepare(
         lmms-eval-tasks prepare causalvqa --source built/release --replace
     """
     files = {split: metadata_name(split) for split in CARD.splits}
+    archive: dict[str, Path | bytes] = {} if source.is_dir() else {source.name: source}
+    problems = Problems()
+    found: dict[str, tuple[list[dict[str, Any]], Origin]] = {}
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
-        contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
-        found = {split: read_items(split, content) for split, content in contents.items()}
-        problems = Problems()
-        for _, of_split in found.values():
-            problems.extend(of_split)
-        for split in files.keys() - contents.keys():
-            if release.holds(f"{split}/videos"):
+        for split, file in files.items():
+            if (content := release.read(file)) is not None:
+                rows, own = read_items(split, content)
+                problems.extend(own)
+                found[split] = rows, Origin(str(source), {**archive, file: content}, warnings=own.warnings())
+            elif release.holds(f"{split}/videos"):
                 what = f"Expected it beside the clips in {split}/videos, but there is none."
                 remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
-                problems.add(files[split], what, remedy=remedy)
+                problems.add(file, what, remedy=remedy)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
-        archive: dict[str, Path | bytes] = {} if source.is_dir() else {source.name: source}
         with building(CARD.name) as build:
-            for split, (rows, of_split) in found.items():
+            for split, (rows, origin) in found.items():
                 places = {row["clip"]: row["clip"].replace(f"{split}/", f"{split}/videos/", 1) for row in rows}
                 clips = {name: release.clip(place) for name, place in places.items()}
-                read = {**archive, files[split]: contents[split]}
-                origin = Origin(str(source), read, warnings=of_split.warnings())
                 build.add_split(split, rows, COLUMNS, clips, origin, progress)
     return {split: build.splits[split] for split in found}
 
@@ -250,23 +251,24 @@ METRICS = (
 
 FOLDER = Path(__file__).parent
 OTHER_QUESTIONS = "Published scores of people and models are of the test split; the debug split has other questions."
+NOBODY = "No paired score of people is published: nobody answered both versions of a question."
 PEOPLE = "People answered one version of each question, so that theirs is single accuracy in all three tables."
 ALL, REASONING = "all", "reasoning"
+CALLED = {"paired_accuracy": PAIR_ACCURACY.title} | dict.fromkeys(
+    ("unpaired_accuracy", "human_accuracy_bootstrap", "human_single_frame_accuracy_bootstrap"), SINGLE_ACCURACY.title
+)
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """Pairs (paper, Table 6, and the leaderboard) and single questions (Table 12) of the test split."""
-    pair, single = (CARD.chance[metric.name] for metric in (PAIR_ACCURACY, SINGLE_ACCURACY))
+    pairs, singles = (ReferencedMetric(one, CARD.chance[one.name]) for one in (PAIR_ACCURACY, SINGLE_ACCURACY))
     if task.startswith("causalvqa_debug"):
-        pairs = ReferencedMetric(PAIR_ACCURACY, pair, note=OTHER_QUESTIONS)
-        return pairs, ReferencedMetric(SINGLE_ACCURACY, single, note=OTHER_QUESTIONS)
+        return replace(pairs, note=OTHER_QUESTIONS), replace(singles, note=OTHER_QUESTIONS)
     models = partial(published_models, FOLDER, without=("Human",), category=ALL, difficulty=ALL)
     paired = models(source="CausalVQA paper Table 6", metric="paired_accuracy")
     paired += models(source="leaderboard", metric="paired_accuracy")
-    nobody = "No paired score of people is published: nobody answered both versions of a question."
     unpaired = models(source="CausalVQA paper Table 12", metric="unpaired_accuracy")
-    pairs = ReferencedMetric(PAIR_ACCURACY, pair, published=paired, note=nobody)
-    return pairs, ReferencedMetric(SINGLE_ACCURACY, single, CARD.human, unpaired)
+    return replace(pairs, published=paired, note=NOBODY), replace(singles, people=CARD.human, published=unpaired)
 
 
 def _counts(category: str, difficulty: str, record: Record) -> bool:
@@ -277,16 +279,11 @@ def _counts(category: str, difficulty: str, record: Record) -> bool:
 
 def _layout(number: str, metric: Metric, what: str, views: tuple[str, ...] = ("",)) -> Iterator[Layout]:
     """A table of the test split, and of the debug split, of which nothing is published."""
-    parts = [(kind, difficulty) for kind in TYPES for difficulty in (*DIFFICULTIES, ALL)]
-    parts += [(REASONING, ALL), *((ALL, difficulty) for difficulty in (*DIFFICULTIES, ALL))]
-    called = {
-        "paired_accuracy": PAIR_ACCURACY.title,
-        **dict.fromkeys(
-            ("unpaired_accuracy", "human_accuracy_bootstrap", "human_single_frame_accuracy_bootstrap"),
-            SINGLE_ACCURACY.title,
-        ),
-    }
-    for task in ("causalvqa_paired", "causalvqa_debug_paired"):
+    levels, mean = (*DIFFICULTIES, ALL), PAIR_ACCURACY_STRATA_MEAN
+    for task, split, sources, note in (
+        ("causalvqa_paired", "", (f"CausalVQA paper Table {number}",), PEOPLE),
+        ("causalvqa_debug_paired", ", of the debug split", (), ""),
+    ):
         places = [
             LayoutPlace(
                 category if difficulty == ALL else f"{category}, {difficulty}",
@@ -295,24 +292,20 @@ def _layout(number: str, metric: Metric, what: str, views: tuple[str, ...] = (""
                 {"category": category, "difficulty": difficulty},
                 partial(_counts, category, difficulty),
             )
-            for category, difficulty in parts
+            for category, difficulty in (*product(TYPES, levels), (REASONING, ALL), *product((ALL,), levels))
         ]
         if metric is PAIR_ACCURACY:
-            mean = "mean over strata"
-            places.append(LayoutPlace(mean, task, PAIR_ACCURACY_STRATA_MEAN, {"category": mean}))
-        if task == "causalvqa_paired":
-            sources = (f"CausalVQA paper Table {number}",)
-            yield Layout(f"Table {number}: {what}", sources, places, True, views, called, digits=2, note=PEOPLE)
-        else:
-            yield Layout(f"Table {number}, of the debug split: {what}", (), places, True, views, digits=2)
+            places.append(LayoutPlace(mean.title, task, mean, {"category": mean.title}))
+        yield Layout(f"Table {number}{split}: {what}", sources, places, True, views, CALLED, digits=2, note=note)
 
 
 # ---- the leaderboard's file ----------------------------------------------------------------------------------------
 
-UNKNOWN_FORM = (
-    "Only data_name is known from the leaderboard's code; what task, row_id and model_answer have to hold is our "
-    "inference. Test files of users were refused in September 2025 (issues 4 and 5 of facebookresearch/CausalVQA)."
-)
+OFFICIAL_TASKS = {
+    stratum: f"{stratum[0].capitalize()}_{'med' if stratum[1] == 'medium' else stratum[1]}"
+    for stratum in product(TYPES, DIFFICULTIES)
+}
+"""Names of the strata in the official task files, such as ``Planning_med``."""
 
 
 class SubmittedLetter(RowForm):
@@ -328,21 +321,10 @@ class SubmittedLetter(RowForm):
     model_answer: str
 
 
-def official_task(kind: str, difficulty: str) -> str:
-    """A stratum's name in the official task files: ``Planning_med``."""
-    return f"{kind.capitalize()}_{'med' if difficulty == 'medium' else difficulty}"
-
-
-def _compare(row: SubmittedLetter, item: Mapping[str, Any] | None, split: str) -> Iterator[tuple[str, str, str]]:
-    if item is not None:
-        task = official_task(item["type"], item["difficulty"])
-        if row.task != task:
-            yield "task", "Expected the item's stratum, but got", f"{describe(row.task)} for {task}"
-        return
-    question, _, version = row.row_id.rpartition("_")
-    if not question or version not in ("0", "1"):
+def _compare(row: SubmittedLetter, item: Row | None, split: str) -> Iterator[tuple[str, str, str]]:
+    if item is None and not re.fullmatch(".+_[01]", row.row_id, re.DOTALL):
         yield "row_id", "Expected <qid>_0 or <qid>_1, but got", describe(row.row_id)
-    if row.task not in {official_task(kind, difficulty) for kind in TYPES for difficulty in DIFFICULTIES}:
+    if item is None and row.task not in OFFICIAL_TASKS.values():
         yield "task", "Expected one of the 15 strata, such as Planning_med, but got", describe(row.task)
 
 
@@ -351,26 +333,21 @@ FORM = ChoiceForm(
     row_type=SubmittedLetter,
     values=lambda row, split: {
         "data_name": CARD.name,
-        "task": official_task(row["type"], row["difficulty"]),
+        "task": OFFICIAL_TASKS[row["type"], row["difficulty"]],
         "row_id": row["item_id"],
     },
     answers=lambda row: list(ascii_uppercase[: len(row["options"]) if row else 5]),
     compare=_compare,
     siblings=lambda row_id: [f"{row_id[:-2]}_{n}" for n in "01"] if row_id.endswith(("_0", "_1")) else [],
     path=lambda split, part: f"submissions/causalvqa_{split}.jsonl",
-    notes=(UNKNOWN_FORM,),
+    notes=(
+        "Only data_name is known from the leaderboard's code; what task, row_id and model_answer have to hold is our "
+        "inference. Test files of users were refused in September 2025 (issues 4 and 5 of facebookresearch/CausalVQA).",
+    ),
 )
 
 # ---- all of it -----------------------------------------------------------------------------------------------------
 
-OFFICIAL_PROMPT = OfficialPrompt(
-    benchmark=CARD.name,
-    part="post_prompt",
-    file="tasks/_default_template_yaml",
-    read=read_closing,  # the official code loads an opening, too, and never uses it (tasks/utils.py)
-    template=lambda closing: "Question:{question}\nOption:\n{options}\n" + Prompt.literal(closing),
-    replaces="mcq_letter",
-)
 BENCHMARK = Benchmark(
     card=CARD,
     folder=FOLDER,
@@ -392,6 +369,13 @@ BENCHMARK = Benchmark(
     prepare=prepare,
     schema=lambda: COLUMNS,
     submission=FORM,
-    official_prompt=OFFICIAL_PROMPT,
+    official_prompt=OfficialPrompt(
+        benchmark=CARD.name,
+        part="post_prompt",
+        file="tasks/_default_template_yaml",
+        read=read_closing,  # the official code loads an opening, too, and never uses it (tasks/utils.py)
+        template=lambda closing: "Question:{question}\nOption:\n{options}\n" + Prompt.literal(closing),
+        replaces="mcq_letter",
+    ),
     inquiries={"review": Inquiry("review", responses=2, kinds=TYPES, retimed=True)},
 )

@@ -8,11 +8,9 @@ Bordes et al., 2025, https://arxiv.org/abs/2506.09849; official code: facebookre
 
 from __future__ import annotations
 
-import re
-import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import typer
@@ -26,8 +24,6 @@ from lmms_eval_tasks.api import (
     SINGLE_ACCURACY,
     Benchmark,
     ChoiceForm,
-    InputError,
-    Metric,
     Origin,
     Problems,
     Progress,
@@ -39,21 +35,12 @@ from lmms_eval_tasks.api import (
     building,
     no_progress,
 )
-from lmms_eval_tasks.api.answers import IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE, SAYS_POSSIBLE
+from lmms_eval_tasks.api.answers import IMPOSSIBLE, PLAUSIBILITY_READER, SAYS_POSSIBLE
 from lmms_eval_tasks.api.clips import measure_motion
 from lmms_eval_tasks.api.page import ReferencedMetric, published_models
 from lmms_eval_tasks.api.release import download_dataset, open_release
 from lmms_eval_tasks.api.runs import LogForm, log_line
-from lmms_eval_tasks.intphys2.card import (
-    CAMERAS,
-    CARD,
-    CONDITIONS,
-    DIFFICULTIES,
-    FOLDERS,
-    KINDS,
-    heldout_items,
-    read_items,
-)
+from lmms_eval_tasks.intphys2.card import CARD, FOLDERS, KINDS, by_parts, heldout_items, read_items, says
 from lmms_eval_tasks.intphys2.hooks import grade
 from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, read_settings
 from lmms_eval_tasks.intphys2.surprise import SURPRISE
@@ -61,18 +48,12 @@ from lmms_eval_tasks.intphys2.surprise import SURPRISE
 # ---- the release, prepared -----------------------------------------------------------------------------------------
 
 ROOTS = ("", "IntPhys2")
-PLACES = ("", "Videos/", "videos/")
-"""Where below a split's folder its clips may lie."""
 METADATA = {split: f"{FOLDERS[split]}/metadata.csv" for split in ("debug", "main")}
 COLUMNS = {
     **dict.fromkeys(("pair", "coding", "condition", "variant", "camera", "difficulty"), "string"),
     "motion": "float64",
 }
 """The benchmark's own columns of the prepared table, and their types."""
-_HELD_OUT = re.compile(
-    rf"(?:{'|'.join(re.escape(f'{root}/') for root in ROOTS if root)})?"
-    rf"({FOLDERS['heldout']}/(?:{'|'.join(PLACES[1:])})?([^/]+)\.mp4)"
-)
 
 
 def prepare(
@@ -95,57 +76,46 @@ def prepare(
     if source == CARD.hub_id and not path.exists():
         wanted = [f"{folder}/*" for folder in FOLDERS.values()]
         path, revision = download_dataset(source, CARD.title, wanted, "IntPhys2.zip or the folder unpacked from it")
-    withheld = find_held_out(path)
+    archive: dict[str, Path | bytes] = {} if path.is_dir() else {path.name: path}
     problems = Problems()
-    with open_release(path, CARD.title, [*METADATA.values(), *withheld], ROOTS) as release:
-        contents = {split: content for split, file in METADATA.items() if (content := release.read(file)) is not None}
-        items: dict[str, list[Row]] = {}
-        found: dict[str, Problems] = {}
+    found: dict[str, tuple[list[Row], Origin]] = {}
+    with open_release(path, CARD.title, [*METADATA.values(), f"{FOLDERS['heldout']}/"], ROOTS) as release:
         for split, file in METADATA.items():
-            found[split] = Problems()
-            if split in contents:
-                items[split] = read_items(split, file, contents[split], found[split])
+            if (content := release.read(file)) is not None:
+                own = Problems()
+                rows = read_items(split, file, content, own)
+                problems.extend(own)
+                found[split] = rows, Origin(source, {**archive, file: content}, revision, own.warnings())
             elif release.holds(FOLDERS[split]):
                 what = "Expected it beside the clips, but there is none."
-                found[split].add(file, what, remedy="get the release again.")
-            problems.extend(found[split])
-        if withheld:
-            items["heldout"], found["heldout"] = heldout_items(sorted(withheld.values())), Problems()
-            if len(set(withheld.values())) < len(withheld):
-                problems.add(FOLDERS["heldout"], "Expected each clip once, but two have the same name.")
+                problems.add(file, what, remedy="get the release again.")
+        held_out = find_clips(release, FOLDERS["heldout"])
+        if held_out:
+            found["heldout"] = heldout_items(sorted(held_out)), Origin(source, archive, revision)
+        if any(len(places) > 1 for places in held_out.values()):
+            problems.add(FOLDERS["heldout"], "Expected each clip once, but two have the same name.")
+        if not (found or problems):
+            problems.add(FOLDERS["heldout"], "Expected clips NAME.mp4, but there is none.")
         problems.raise_if_any(f"{source} cannot be prepared", "nothing was written")
-        archive: dict[str, Path | bytes] = {} if path.is_dir() else {path.name: path}
         with building(CARD.name) as build:
-            for split, rows in items.items():
-                clips = {row["clip"]: find_clip(release, FOLDERS[split], row["item_id"]) for row in rows}
-                read = {METADATA[split]: contents[split]} if split in contents else {}
-                origin = Origin(source, {**archive, **read}, revision, found[split].warnings())
+            for split, (rows, origin) in found.items():
+                places = find_clips(release, FOLDERS[split])
+                named = {row["clip"]: places.get(row["item_id"]) for row in rows}
+                clips = {clip: release.clip(found_at[0]) if found_at else None for clip, found_at in named.items()}
                 # Held-out clips are in no pair that is known.
                 measure = measure_clip if split in METADATA else None
                 build.add_split(split, rows, COLUMNS, clips, origin, progress, measure=measure)
-    return {split: build.splits[split] for split in items}
+    return {split: build.splits[split] for split in found}
 
 
-def find_held_out(source: Path) -> dict[str, str]:
-    """The held-out clips of a folder or an archive: path below the release's root to the clip's name."""
-    names: list[str] = []
-    if source.is_dir():
-        folders = [source / root / FOLDERS["heldout"] / place for root in ROOTS for place in PLACES]
-        names = [file.relative_to(source).as_posix() for folder in folders for file in folder.glob("*.mp4")]
-    elif source.is_file() and zipfile.is_zipfile(source):
-        try:
-            with zipfile.ZipFile(source) as archive:
-                names = archive.namelist()
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise InputError(f"{source.name} cannot be prepared: it is no whole zip archive ({error}).") from error
-    return {match[1]: match[2] for name in names if (match := _HELD_OUT.fullmatch(name))}
-
-
-def find_clip(release: Any, folder: str, name: str) -> Any:
-    """A clip of a split's folder, wherever there it lies; where it is not there, the place where it should be."""
-    places = [release.clip(f"{folder}/{place}{name}.mp4") for place in PLACES]
-    there = (clip for clip in places if clip is not None and not (isinstance(clip, Path) and not clip.is_file()))
-    return next(there, places[0])
+def find_clips(release: Any, folder: str) -> dict[str, list[str]]:
+    """The clips of a split's folder: name to the places where they lie."""
+    found: dict[str, list[str]] = {}
+    for place in (folder, f"{folder}/Videos", f"{folder}/videos"):
+        for file in map(PurePosixPath, release.files(place)):
+            if file.suffix == ".mp4":
+                found.setdefault(file.stem, []).append(str(file))
+    return found
 
 
 def measure_clip(path: Path) -> dict[str, float | None]:
@@ -161,15 +131,6 @@ def _pair(record: Record) -> str:
     return f"{record.fields['coding']}.{record.fields['pair']}"
 
 
-def _says(letter: str, record: Record) -> float | None:
-    return None if record.answered is None else 100.0 * (record.answered == letter)
-
-
-def _broken_down(metric: Metric) -> list[Metric]:
-    parts = (("condition", CONDITIONS), ("camera", CAMERAS), ("difficulty", DIFFICULTIES))
-    return [one for column, values in parts for one in metric.by(column, values)]
-
-
 PAIRS = replace(PAIR_ACCURACY, stratum=_pair)
 """Percent of the pairs whose two clips are both right: the mean over a scene's two places."""
 SCENES = replace(
@@ -180,19 +141,18 @@ SCENES = replace(
     stratum=lambda record: str(record.fields["coding"]),
 )
 """Percent of the scenes whose four clips are all right."""
-SAME_POSSIBLE = Metric(
-    "codings_possible",
-    "possible in all codings",
-    lambda record: _says(POSSIBLE, record),
+SAME_POSSIBLE = replace(
+    SAYS_POSSIBLE,
+    name="codings_possible",
+    title="possible in all codings",
     together=3,
     stratum=lambda record: f"{record.fields['pair']}.{record.expected}",
-    higher_is_better=None,
 )
 SAME_IMPOSSIBLE = replace(
     SAME_POSSIBLE,
     name="codings_impossible",
     title="impossible in all codings",
-    value=lambda record: _says(IMPOSSIBLE, record),
+    value=partial(says, IMPOSSIBLE),
 )
 """Percent of the clips with the same answer to all three codings: the two sum to the agreement."""
 OFFICIAL_PAIRS, OFFICIAL_SINGLE = OFFICIAL_ACCURACIES
@@ -207,9 +167,9 @@ LEADING = (
 )
 OTHERS = (
     # Standard errors are printed of the whole alone.
-    *_broken_down(replace(SINGLE_ACCURACY, errors="none")),
-    *_broken_down(PAIRS),
-    *_broken_down(OFFICIAL_SINGLE),
+    *by_parts(replace(SINGLE_ACCURACY, errors="none")),
+    *by_parts(PAIRS),
+    *by_parts(OFFICIAL_SINGLE),
     replace(PAIRS_SCORED, stratum=_pair),
     *COMMON_METRICS,
 )
@@ -223,9 +183,9 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
         )
         note = "Published scores are second-hand: a third party's page lists them from the leaderboard."
         return (ReferencedMetric(SINGLE_ACCURACY, CARD.chance[SINGLE_ACCURACY.name], CARD.human, models, note=note),)
-    notes = {SINGLE_ACCURACY.name: "Published scores of people and models are of the held-out clips."}
-    scores = (SINGLE_ACCURACY, SCENES, PAIRS)
-    return tuple(ReferencedMetric(one, CARD.chance[one.name], note=notes.get(one.name, "")) for one in scores)
+    note = "Published scores of people and models are of the held-out clips."
+    single, *groups = (ReferencedMetric(one, CARD.chance[one.name]) for one in (SINGLE_ACCURACY, SCENES, PAIRS))
+    return replace(single, note=note), *groups
 
 
 # ---- the leaderboard's file: a line for each held-out clip ---------------------------------------------------------
@@ -240,13 +200,8 @@ class SubmittedClip(RowForm):
 
     data_name: Literal["intphys2"]
     task: Literal["HeldOut"]
-    row_id: str
+    row_id: str = Field(min_length=1)
     model_answer: int | None = Field(ge=0, le=1)
-
-
-def _compare(line: SubmittedClip, item: Row | None, split: str) -> Iterator[tuple[str, str, str]]:
-    if not line.row_id:
-        yield "row_id", "Expected a clip's name, but got", "none"
 
 
 FORM = ChoiceForm(
@@ -255,7 +210,6 @@ FORM = ChoiceForm(
     values=lambda row, split: {"data_name": CARD.name, "task": FOLDERS[split], "row_id": row["item_id"]},
     answers=lambda row: (1, 0),
     no_answer=None,
-    compare=_compare,
     split_of=lambda line: "heldout",
     path=lambda split, part: f"submissions/{CARD.name}_{split}.jsonl",
 )

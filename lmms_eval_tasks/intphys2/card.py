@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from lmms_eval_tasks.api import Card, Human, Problems, Row, SplitFacts
+from lmms_eval_tasks.api import Card, Human, Metric, Problems, Record, Row, SplitFacts
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE
 from lmms_eval_tasks.api.forms import Cell, ClipName, OneOf, ReleaseRow, Text, mismatch, read_csv_form
 
@@ -58,6 +58,18 @@ CARD = Card(
     prepare_command="lmms-eval-tasks prepare intphys2 --source IntPhys2.zip",
     leaderboards={"physical-reasoning": {"heldout": "intphys2"}},
 )
+
+
+def by_parts(metric: Metric) -> list[Metric]:
+    """The same score of each condition, camera and difficulty."""
+    parts = zip(CARD.strata_columns, (CONDITIONS, CAMERAS, DIFFICULTIES), strict=True)
+    return [one for column, values in parts for one in metric.by(column, values)]
+
+
+def says(answer: str, record: Record) -> float | None:
+    """100 where this is the answer; None where none was read."""
+    return None if record.answered is None else 100.0 * (record.answered == answer)
+
 
 UNKNOWN = "unknown"
 """Stands for a part of the benchmark that the release does not tell."""

@@ -50,24 +50,6 @@ def read_text(path: Path, number: int) -> str:
     return sorted(texts)[number][2]
 
 
-def _template(text: str) -> str:
-    return Prompt.literal(text.strip())
-
-
-class UnknownPrompt(OfficialPrompt):
-    """An official prompt whose digest is in no card."""
-
-    @property
-    def published(self) -> str:
-        """No text's."""
-        return "(not known to us)"
-
-    @property
-    def flag(self) -> str:
-        """Without a digest every text is another."""
-        return " --accept-other"
-
-
 @dataclass(frozen=True)
 class ThreePrompts:
     """The three prompts of one script."""
@@ -98,11 +80,11 @@ class ThreePrompts:
 
 OFFICIAL_PROMPTS = ThreePrompts(
     tuple(
-        UnknownPrompt(
+        OfficialPrompt(
             benchmark="intphys2",
             part=f"prompt {number}",
             file="IntPhys2_transformers.py",
-            template=_template,
+            template=lambda text: Prompt.literal(text.strip()),
             replaces=PROMPT,
             read=partial(read_text, number=number),
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
     PAIRS_SCORED,
+    SINGLE_ACCURACY,
     Column,
     GradedItem,
     InputError,
@@ -30,7 +31,7 @@ from lmms_eval_tasks.api.clips import most_symmetric, symmetry
 from lmms_eval_tasks.api.losses import AnswerForm, guess_losses, lowest_clip, read_clip_losses
 from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, timestep_plot, usual_panels
 from lmms_eval_tasks.api.runs import LogForm, log_line
-from lmms_eval_tasks.intphys2.card import CAMERAS, CARD, CONDITIONS, DIFFICULTIES
+from lmms_eval_tasks.intphys2.card import CARD, by_parts, says
 
 if TYPE_CHECKING:
     import datasets
@@ -97,40 +98,25 @@ def possible_clip(item_id: str) -> str:
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade the losses of a pair; raises nothing."""
     answer = read_clip_losses(response, len(CLIPS))
-    answered, outcome, reason, detail = None, Outcome.UNSCORED, None, ""
-    if not row["asked"]:
-        reason = UnscoredReason.NO_CLIP
-    elif row["answer"] is None:
-        reason = UnscoredReason.NO_KEY
-    elif answer is None:
-        outcome, detail = Outcome.UNPARSED, NO_LOSSES
-    elif answer.losses is not None:
-        answered = lowest_clip(answer.losses)
-        outcome = Outcome.CORRECT if answered == row["answer"] else Outcome.WRONG
-    elif answer.error is not None:
-        reason, detail = UnscoredReason.of_error(answer.error.kind), answer.error.message
-    record = Record(
-        item_id=row["item_id"],
-        group_id=row["group_id"],
-        stratum={name: row[name] for name in CARD.strata_columns},
-        expected=row["answer"],
-        answered=answered,
-        outcome=outcome,
-        unscored_reason=reason,
-        detail=detail,
-        fields={
-            "pair": row["pair"],
-            "coding": row["coding"],
-            "clips": [row.get(column) for column in CLIPS],
-            "motions": [row.get(column) for column in MOTIONS],
-            "motion_equal": bool(row.get("motion_equal")),
-            "losses": json.loads(answer.to_json())["losses"] if answer else None,
-            "timesteps": answer.timesteps if answer else [],
-            "lowest": [lowest_clip(losses) for losses in zip(*(answer.curves if answer else []), strict=True)],
-            "model": answer.settings.get("model") if answer else None,
-            "settings_digest": answer.settings_digest if answer else None,
-        },
-    )
+    fields = {
+        "pair": row["pair"],
+        "coding": row["coding"],
+        "clips": [row.get(column) for column in CLIPS],
+        "motions": [row.get(column) for column in MOTIONS],
+        "motion_equal": bool(row.get("motion_equal")),
+        "losses": json.loads(answer.to_json())["losses"] if answer else None,
+        "timesteps": answer.timesteps if answer else [],
+        "lowest": [lowest_clip(losses) for losses in zip(*(answer.curves if answer else []), strict=True)],
+        "model": answer.settings.get("model") if answer else None,
+        "settings_digest": answer.settings_digest if answer else None,
+    }
+    lowest = lowest_clip(answer.losses) if row["asked"] and answer and answer.losses is not None else None
+    record = Record.of(row, lowest, {name: row[name] for name in CARD.strata_columns}, fields)
+    if record.outcome is Outcome.UNPARSED and answer and answer.error:
+        reason = UnscoredReason.of_error(answer.error.kind)
+        record = replace(record, outcome=Outcome.UNSCORED, unscored_reason=reason, detail=answer.error.message)
+    elif record.outcome is Outcome.UNPARSED:
+        record = replace(record, detail=NO_LOSSES)
     return GradedItem(record)
 
 
@@ -146,19 +132,11 @@ class LossFields(LogForm):
 # ---- scores --------------------------------------------------------------------------------------------------------
 
 
-def _won(record: Record) -> float | None:
-    return None if record.correct is None else 100.0 * record.correct
-
-
 def _moves_less(record: Record) -> float | None:
     motions = record.fields["motions"]
     if record.correct is None or None in motions:
         return None
     return 100.0 * (lowest_clip(motions) == record.expected)
-
-
-def _is(answer: str, record: Record) -> float | None:
-    return None if record.answered is None else 100.0 * (record.answered == answer)
 
 
 def _unparsed(record: Record) -> float | None:
@@ -173,7 +151,7 @@ def _won_at(timestep: float, record: Record) -> float | None:
     return 100.0 * (lowest == record.expected)
 
 
-PREFERENCE = Metric("plausibility_preference", "possible preferred", _won, errors="clustered")
+PREFERENCE = replace(SINGLE_ACCURACY, name="plausibility_preference", title="possible preferred")
 """Percent of scored pairs whose possible clip has the lower loss; a tie and a loss that is not finite are no win.
 
 It is 100 less the plausibility preference error of LikePhys.
@@ -182,21 +160,17 @@ EQUAL_MOTION = replace(PREFERENCE, errors="none").within("motion_equal", lambda 
 """The same over the pairs whose two clips move the most equally."""
 MOVES_LESS = Metric("motion_preference", "possible moves less", _moves_less, higher_is_better=None)
 """Percent of scored pairs whose possible clip moves less: what a loss that follows nothing but motion would score."""
-TIE_RATE = Metric("tie_rate", "ties", partial(_is, "tie"), higher_is_better=False)
-NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(_is, "non-finite"), higher_is_better=False)
+TIE_RATE = Metric("tie_rate", "ties", partial(says, "tie"), higher_is_better=False)
+NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(says, "non-finite"), higher_is_better=False)
 UNPARSED_RATE = replace(COMMON_METRICS[0], value=_unparsed)
 """Percent of pairs asked whose response is no losses; one with an error in their place is unscored."""
-PAIRS = replace(PAIRS_SCORED, value=_won, together=None)
+PAIRS = replace(PAIRS_SCORED, together=None)
 """How many pairs the scores stand on."""
 METRICS = (
     PREFERENCE,
     EQUAL_MOTION,
     MOVES_LESS,
-    *(
-        metric
-        for column, values in (("condition", CONDITIONS), ("camera", CAMERAS), ("difficulty", DIFFICULTIES))
-        for metric in replace(PREFERENCE, errors="none").by(column, values)
-    ),
+    *by_parts(replace(PREFERENCE, errors="none")),
     TIE_RATE,
     NON_FINITE_RATE,
     PAIRS,

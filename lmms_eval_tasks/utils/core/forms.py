@@ -210,6 +210,7 @@ BOM = b"\xef\xbb\xbf"
 _NO_BOM = ("Expected UTF-8 without a byte order mark, but there is one at", "the file's start")
 _KINDS = {
     "string_type": "a text",
+    "string_too_short": "a text that is not empty",
     "string_unicode": "a text of whole Unicode characters",
     "int_type": "a whole number",
     "float_type": "a number",

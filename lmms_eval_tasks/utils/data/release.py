@@ -127,6 +127,13 @@ class FolderRelease:
         path = self.root / folder
         return path.is_dir() and any(path.iterdir())
 
+    def files(self, folder: str) -> list[str]:
+        path = self.root / folder
+        return sorted(f"{folder}/{file.name}" for file in path.iterdir() if file.is_file()) if path.is_dir() else []
+
+    def is_marked(self, marker: str) -> bool:
+        return self.holds(marker) if marker.endswith("/") else (self.root / marker).is_file()
+
     def clip(self, name: str) -> Path:
         return self.root / name
 
@@ -152,7 +159,13 @@ class ZipRelease:
             ) from error
 
     def holds(self, folder: str) -> bool:
-        return any(name.startswith(f"{folder}/") for name in self.members)
+        return any(name.startswith(f"{folder.rstrip('/')}/") for name in self.members)
+
+    def files(self, folder: str) -> list[str]:
+        return sorted(name for name in self.members if name.rpartition("/")[0] == folder)
+
+    def is_marked(self, marker: str) -> bool:
+        return self.holds(marker) if marker.endswith("/") else marker in self.members
 
     def clip(self, name: str) -> Clip | None:
         return ZippedClip(self.archive, self.members[name]) if name in self.members else None
@@ -165,13 +178,13 @@ def open_release(
     """Open a raw release given as a folder or as a zip archive; used in a `with` block.
 
     It gives an object with ``read(name)`` (the bytes of a small file, None where there is none), ``holds(folder)``
-    (whether there is anything in it) and ``clip(name)`` (what `building` takes for a clip). Names are paths below the
-    release's root, with slashes.
+    (whether there is anything in it), ``files(folder)`` (the names of the files in it, in alphabetical order) and
+    ``clip(name)`` (what `building` takes for a clip). Names are paths below the release's root, with slashes.
 
     Args:
         source: the folder or archive.
         title: name of the release, for messages.
-        markers: files of which a release holds at least one.
+        markers: files of which a release holds at least one; one that ends in a slash is a folder that is not empty.
         roots: folders, relative to `source`, that may be the release's root; "" is `source` itself.
 
     Raises:
@@ -180,7 +193,7 @@ def open_release(
     wanted = tuple(markers)
     if source.is_dir():
         for root in roots:
-            if any((source / root / marker).is_file() for marker in wanted):
+            if any(map(FolderRelease(source / root).is_marked, wanted)):
                 yield FolderRelease(source / root)
                 return
         raise InputError(_not_the_release(source, title, wanted, sorted(path.name for path in source.iterdir())))
@@ -198,8 +211,8 @@ def open_release(
         members = _checked_members(archive, source.name)
         for root in roots:
             prefix = f"{root}/" if root else ""
-            if any(f"{prefix}{marker}" in members for marker in wanted):
-                inside = {name[len(prefix) :]: info for name, info in members.items() if name.startswith(prefix)}
+            inside = {name[len(prefix) :]: info for name, info in members.items() if name.startswith(prefix)}
+            if any(map(ZipRelease(archive, inside).is_marked, wanted)):
                 yield ZipRelease(archive, inside)
                 return
         raise InputError(_not_the_release(source, title, wanted, sorted({name.split("/")[0] for name in members})))

@@ -189,8 +189,9 @@ class ChoiceForm:
         path: As of `SubmissionForm`.
         parts: As of `SubmissionForm`.
         answer: What is written for an answer, for messages.
-        compare: How a line differs from its item, but for id and answer, given its split; how it differs from the form
-            without an item, and with an empty text where the split cannot be known.
+        compare: How a line differs from the form otherwise, given its item, which is None where that is not known, and
+            its split, an empty text where that cannot be known. Where the item is known, the line's fields are
+            compared with `values` without it.
         split_of: The split that a line names; None where lines name none.
         siblings: The ids that a file must have where it has one of them, for a split that is not prepared.
         id_field: The field of the item's id.
@@ -282,6 +283,10 @@ class ChoiceForm:
                 issues.add(self.id_field, f"Expected items of {wanted}", f"{describe(item_id)} ({where})")
                 continue
             item = own.get(item_id)
+            for name, wanted in self.values(item, table.split).items() if item and table else ():
+                if (got := getattr(row, name, None)) != wanted:
+                    case = f"{describe(got)} for {describe(wanted)} ({where})"
+                    issues.add(name, "Expected that of the item, but got", case)
             for wrong, clause, case in self.compare(row, item, split or ""):
                 issues.add(wrong, clause, f"{case} ({where})")
             answer, allowed = getattr(row, self.answer_field), self.answers(item)
