@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pyarrow as pa
 from loguru import logger
 from pydantic import BaseModel
 
@@ -29,21 +28,15 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
-from lmms_eval_tasks.utils.data.prepare import make_table
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling
-from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, Record
 
 Configuration = Mapping[str, Any]
 Row = Mapping[str, Any]
 
-SETTINGS = ("output_type", "generation_kwargs", "reasoning_tags", "lmms_eval_specific_kwargs")
 RUN_CHOICES = ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
 """Environment variables by which a user changes what a task asks or scores. Examples set their own."""
-GROUP_SCORES = ([10.0, 20.0, 40.0, 50.0], [10.0, None, 40.0, 50.0], [None, None, None, None])
-"""What a group's tasks may score, and below how many items they may have."""
-GROUP_SIZES = [1, 2, 3, 4]
 
 
 @dataclass(frozen=True)
@@ -83,85 +76,12 @@ def group_members(configuration: Configuration) -> list[str] | None:
     return list(configuration["task"]) if "group" in configuration else None
 
 
-def group_means(configuration: Configuration) -> dict[str, list[float | None]]:
-    """Score of a group, one that all of its tasks have, to what it is for each of `GROUP_SCORES`."""
-    first, *others = (
-        {metric.name: metric for metric in registry().tasks[task].kind.metrics} for task in configuration["task"]
-    )
-    return {
-        name: [aggregate_tasks(metric, scores, GROUP_SIZES) for scores in GROUP_SCORES]
-        for name, metric in first.items()
-        if all(name in other for other in others)
-    }
-
-
 def with_every_score(configuration: Configuration) -> Configuration:
     """A task's configuration that lists all scores of its kind, those beyond the YAML aggregated as the others."""
     listed = {entry["metric"] for entry in configuration["metric_list"]}
     names = (metric.name for metric in registry().tasks[configuration["task"]].kind.metrics)
     others = [{"metric": name, "aggregation": aggregate} for name in names if name not in listed]
     return {**configuration, "metric_list": [*configuration["metric_list"], *others]}
-
-
-def version_of(configuration: Configuration) -> str:
-    return str(configuration["metadata"]["version"])
-
-
-def scoring_of(configuration: Configuration) -> list[Any]:
-    """Return the scoring part of a task's configuration, which all tasks of a benchmark with the same score must
-    share."""
-    pointer = registry().tasks[configuration["task"]].pointer
-    return [pointer.get("kind"), configuration["metric_list"], configuration.get("lmms_eval_specific_kwargs")]
-
-
-def generation_settings(configuration: Configuration) -> dict[str, Any]:
-    return {setting: configuration.get(setting) for setting in SETTINGS}
-
-
-def table_schema(benchmark: str) -> list[str]:
-    columns = find_benchmark(benchmark).schema()
-    return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], columns).schema]
-
-
-def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
-    """Render a task's prompt for a row, once for every model that has settings of its own."""
-    texts = {}
-    for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
-        with run_task(configuration, RecordedEvaluation({})) as state:
-            texts[model] = bind_hooks(configuration, state)["doc_to_text"](row, settings)
-    return texts
-
-
-def score_items(
-    configuration: Configuration, example: Example, items: Sequence[tuple[Row, Any]]
-) -> tuple[dict[str, float | None], list[str]]:
-    """Every score of a run over an example's items, to nine digits, None without any; and what its judge was asked."""
-    settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
-    evaluation = RecordedEvaluation(example.reply)
-    with run_task(configuration, evaluation, example.environment) as state:
-        bound = bind_hooks(with_every_score(configuration), state)
-        for row, _ in items:
-            bound["doc_to_text"](row, settings)
-        graded = [grade_row(state, bound, row, response) for row, response in items]
-        scores = {}
-        for name, aggregate in ((entry["metric"], entry["aggregation"]) for entry in bound["metric_list"]):
-            if name not in (RECORD, SUBMISSION_ROWS):
-                values = [item[name] for item in graded if name in item]
-                score = aggregate(values) if values else None
-                scores[name] = None if score is None else round(float(score), 9)
-    return scores, evaluation.asked
-
-
-def grade_row(state: TaskState, bound: Configuration, row: Row, response: Any) -> dict[str, Any]:
-    """Grade a response to a recorded row; rows say of their set only whether it is a sample."""
-    state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
-    items: dict[str, Any] = bound["process_results"](row, [response])
-    return items
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """A column's type; pyarrow's own name of a list has changed between its versions."""
-    return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
 
 
 class _NoCache(ReplyCache):
@@ -191,14 +111,43 @@ class RecordedEvaluation(Evaluation):
         return Reply(self.reply.get(case.prompt.prompt_id, ""), "recorded")
 
 
+@dataclass(frozen=True)
+class ExampleRun:
+    """A task that runs over examples: its state, its functions bound to that, and its ``lmms_eval_specific_kwargs``."""
+
+    state: TaskState
+    bound: Configuration
+    kwargs: Any
+
+    def ask(self, row: Row) -> str:
+        text: str = self.bound["doc_to_text"](row, self.kwargs)
+        return text
+
+    def grade(self, row: Row, response: Any) -> dict[str, Any]:
+        """What a response contributes to each score; rows say of their set only whether it is a sample."""
+        self.state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
+        items: dict[str, Any] = self.bound["process_results"](row, [response])
+        return items
+
+    def scores(self, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Each score that lmms-eval prints of what items contribute to it; None where none does."""
+        found: dict[str, Any] = {}
+        for entry in self.bound["metric_list"]:
+            if (name := entry["metric"]) not in (RECORD, SUBMISSION_ROWS):
+                values = [item[name] for item in items if name in item]
+                found[name] = entry["aggregation"](values) if values else None
+        return found
+
+
 @contextmanager
 def run_task(
     configuration: Configuration,
     evaluation: Evaluation,
     environment: Mapping[str, str] | None = None,
     scored: bool = True,
-) -> Iterator[TaskState]:
-    """A task's state by itself, with this environment and no other choices of the user."""
+    model: str = "default",
+) -> Iterator[ExampleRun]:
+    """A task by itself, with this environment and no other choices of the user."""
     task = registry().tasks[configuration["task"]]
     logger.disable("lmms_eval_tasks")
     logging.disable(logging.WARNING)
@@ -209,14 +158,36 @@ def run_task(
             os.environ.update(environment or {})
             metrics = [metric.name for metric in task.kind.metrics] if scored else []
             state = TaskState(task.name, task.pointer, metrics, evaluation)
-            kwargs = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default") or {}
+            named = configuration.get("lmms_eval_specific_kwargs") or {}
+            kwargs = named.get("default") or {}
             checked = kwargs_for_checks(task.benchmark, kwargs)
             if checked != kwargs:
                 state.settings = read_task_settings(task.benchmark, task.kind, checked, os.environ)
-            yield state
+            yield ExampleRun(state, bind_hooks(configuration, state), named.get(model))
     finally:
         logging.disable(logging.NOTSET)
         logger.enable("lmms_eval_tasks")
+
+
+def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
+    """Render a task's prompt for a row, once for every model that has settings of its own."""
+    texts = {}
+    for model in configuration.get("lmms_eval_specific_kwargs") or ("default",):
+        with run_task(configuration, RecordedEvaluation({}), model=model) as task:
+            texts[model] = task.ask(row)
+    return texts
+
+
+def score_items(
+    configuration: Configuration, example: Example, items: Sequence[tuple[Row, Any]]
+) -> tuple[dict[str, float | None], list[str]]:
+    """Every score of a run over an example's items, to nine digits, None without any; and what its judge was asked."""
+    evaluation = RecordedEvaluation(example.reply)
+    with run_task(with_every_score(configuration), evaluation, example.environment) as task:
+        for row, _ in items:
+            task.ask(row)
+        scores = task.scores([task.grade(row, response) for row, response in items])
+    return {name: None if one is None else round(float(one), 9) for name, one in scores.items()}, evaluation.asked
 
 
 ITEM = "ITEM"
@@ -380,11 +351,9 @@ def deal_items(
 def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | None = None) -> list[Record]:
     """The records of responses to rows."""
     configuration = find_configurations(task.benchmark.name)[task.name]
-    settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
-    with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
-        bound = bind_hooks(configuration, state)
-        bound["doc_to_text"](items[0][0], settings)
-        return [Record.from_json(grade_row(state, bound, row, response)["record"]) for row, response in items]
+    with run_task(configuration, SteadyEvaluation(number), scored=False) as running:
+        running.ask(items[0][0])
+        return [Record.from_json(running.grade(row, response)["record"]) for row, response in items]
 
 
 def _in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:

@@ -21,9 +21,9 @@ from lmms_eval_tasks.report.score_tables import columns_of, score_tables, stratu
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
-from lmms_eval_tasks.testing.examples import SteadyEvaluation, with_every_score
+from lmms_eval_tasks.testing.examples import ExampleRun, SteadyEvaluation, with_every_score
 from lmms_eval_tasks.utils.benchmark.benchmark import Task, name_view
-from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.columns import Column
@@ -107,19 +107,16 @@ def _draw(task: str, view: str, records: Sequence[Record]) -> list[Record]:
 
 def _log(folder: Path, task: Task, records: Sequence[Record]) -> dict[str, Score]:
     """Write a task's sample log; all of its scores as lmms-eval computes them, by the functions that the YAML names."""
+    configuration = task_configs(task.benchmark.folder)[registry().find_parent(task.name)]
     state = TaskState(task.name, task.pointer, [metric.name for metric in task.kind.metrics], SteadyEvaluation(None))
-    bound = bind_hooks(with_every_score(task_configs(task.benchmark.folder)[registry().find_parent(task.name)]), state)
+    run = ExampleRun(state, bind_hooks(with_every_score(configuration), state), None)
     gathered = [
         json.loads(json.dumps({"record": record.to_json(), **state.gather(record, True)})) for record in records
     ]
     log = folder / f"{STAMP}_samples_{task.name}.jsonl"
     log.write_text("".join(f"{json.dumps(line)}\n" for line in gathered), encoding="utf-8")
-    return {
-        entry["metric"]: entry["aggregation"](items)
-        for entry in bound["metric_list"]
-        if entry["metric"] not in (RECORD, SUBMISSION_ROWS)
-        and (items := [line[entry["metric"]] for line in gathered if entry["metric"] in line])
-    }
+    printed = {name for line in gathered for name in line}
+    return {name: score for name, score in run.scores(gathered).items() if name in printed}
 
 
 def _group_scores(group: str, tasks: Sequence[Mapping[str, Score]]) -> Iterator[tuple[str, Score]]:

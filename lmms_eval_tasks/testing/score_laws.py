@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import isclose
 from pathlib import Path
@@ -28,14 +29,19 @@ def check_scores(metrics: Sequence[Metric], records: Sequence[Record], folder: P
     problems = Problems()
     for metric in metrics:
         where = f"metrics, {metric.name}"
-        fault = _value_fault(metric, records, folder)
-        try:
-            fault = fault or _law_fault(metric, records)
-        except Exception as error:  # whatever a benchmark's own functions raise
-            fault = f"Expected a score of any records, but got this: {blame(error, folder)}"
-        if fault:
-            problems.add(where, fault)
+        with attempting(problems, where, "a score of any records", folder):
+            if fault := _value_fault(metric, records, folder) or _law_fault(metric, records):
+                problems.add(where, fault)
     return problems
+
+
+@contextmanager
+def attempting(problems: Problems, where: str, wanted: str, folder: Path) -> Iterator[None]:
+    """Note the fault where a benchmark's own function, called in the `with` block, raises anything."""
+    try:
+        yield
+    except Exception as error:  # whatever a benchmark's own functions raise
+        problems.add(where, f"Expected {wanted}, but got this: {blame(error, folder)}")
 
 
 def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str:

@@ -7,11 +7,11 @@ import importlib
 import inspect
 import json
 import os
-import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from pydoc import locate
 from typing import Any
@@ -20,12 +20,25 @@ from unittest.mock import patch
 from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.testing.answer_checks import attempt, check_guesses, check_prompts, check_submission, grade_kind
-from lmms_eval_tasks.testing.examples import deal_items, make_examples, read_file
+from lmms_eval_tasks.testing.examples import (
+    Example,
+    Row,
+    SteadyEvaluation,
+    asks,
+    deal_items,
+    find_configurations,
+    grade_examples,
+    grade_items,
+    group_members,
+    make_examples,
+    read_file,
+    render_prompts,
+    run_task,
+)
 from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish
-from lmms_eval_tasks.testing.score_laws import check_scores, unreached
-from lmms_eval_tasks.testing.version_gate import compare_kept, measure, read_kept, renew
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task, name_view
+from lmms_eval_tasks.testing.score_laws import attempting, check_scores, unreached
+from lmms_eval_tasks.testing.version_gate import compare_kept, major, measure, read_kept, renew
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task, name_view
 from lmms_eval_tasks.utils.benchmark.tasks import (
     SUBMISSION_ROWS,
     check_functions,
@@ -34,13 +47,13 @@ from lmms_eval_tasks.utils.benchmark.tasks import (
     task_configs,
     tasks_of_part,
 )
-from lmms_eval_tasks.utils.core.errors import InputError, Problems, blame
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.text import HOME, summarize_names
+from lmms_eval_tasks.utils.core.text import HOME, describe, summarize_names
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
-from lmms_eval_tasks.utils.scoring.record import Record
-
-VERSION = re.compile(r"[1-9]\d*-[A-Z]")
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
+from lmms_eval_tasks.utils.submission.form import Built, OfficialForm, Table
 
 
 def check_runnable(benchmark: Benchmark) -> Problems:
@@ -99,14 +112,10 @@ def _check_home(benchmark: Benchmark, where: str, function: str, problems: Probl
 
 def _check_settings(task: Task, file: str, config: Mapping[str, Any], problems: Problems) -> None:
     for model, settings in (config.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
-        try:
+        where = f"{file}, lmms_eval_specific_kwargs of {model}"
+        with attempting(problems, where, "settings that can be read", task.benchmark.folder):
             kwargs = kwargs_for_checks(task.benchmark, settings or {})
             read_task_settings(task.benchmark, task.kind, kwargs, os.environ)
-        except Exception as error:  # whatever a benchmark's own reader raises
-            where = f"{file}, lmms_eval_specific_kwargs of {model}"
-            problems.add(
-                where, f"Expected settings that can be read, but got this: {blame(error, task.benchmark.folder)}"
-            )
 
 
 def _check_kinds(benchmark: Benchmark, problems: Problems) -> None:
@@ -150,8 +159,10 @@ def _check_groups(benchmark: Benchmark, problems: Problems) -> None:
 
 
 def _check_version(file: str, version: str, problems: Problems) -> None:
-    if not VERSION.fullmatch(version):
-        problems.add(f"{file}, metadata.version", f"Expected a version N-X, such as 2-A, but got {version!r}.")
+    try:
+        major(version)
+    except ValueError as error:
+        problems.add(f"{file}, metadata.version", str(error))
 
 
 def _check_prepare(benchmark: Benchmark, problems: Problems) -> None:
@@ -180,13 +191,11 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
     own = registry().tasks_of(benchmark.name).values()
     path, command = benchmark.folder / EXAMPLES, f"lmms-eval-tasks check {benchmark.name} --thorough --keep"
     content = read_file(path) if path.is_file() else draw_examples(benchmark)
-    made = attempt(
-        problems, EXAMPLES, "examples", benchmark.folder, lambda: make_examples(content, benchmark.folder, own)
-    )
-    if made is None:
+    with attempting(problems, EXAMPLES, "examples", benchmark.folder):
+        rows, examples = make_examples(content, benchmark.folder, own)
+    if problems:
         return Findings(problems)
-    rows, examples = made
-    problems.extend(check_prompts(benchmark, rows))
+    check_prompts(benchmark, rows, problems)
     notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
     records = {}
     for kind, found in benchmark.kinds.items() if not problems else ():
@@ -194,14 +203,14 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
             notes.append(f"{kind}: not checked, for its tasks ask none of the example rows")
         elif graded := grade_kind(benchmark, kind, rows, examples, problems):
             records[kind] = graded
-            problems.extend(check_guesses(benchmark, kind, list(rows.values())))
+            check_guesses(benchmark, kind, list(rows.values()), problems)
             faults = check_scores(found.metrics, graded, benchmark.folder)
             problems.extend(faults)
             if not faults and (names := unreached(found.metrics, graded)):
                 notes.append(f"{kind}: no example gives these scores a value: {summarize_names(names)}")
     if not problems:
-        problems.extend(check_submission(benchmark, list(rows.values()), examples, notes))
-        problems.extend(check_numbers(benchmark, records))
+        check_submission(benchmark, list(rows.values()), examples, notes, problems)
+        check_numbers(benchmark, records, problems)
     if problems:
         return Findings(problems, tuple(notes))
     digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
@@ -218,21 +227,112 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
     return Findings(problems, tuple(notes))
 
 
-def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]]) -> Problems:
-    """The tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers."""
-    problems = Problems()
+def check_prompts(benchmark: Benchmark, rows: Mapping[str, Row], problems: Problems) -> None:
+    """Note the tasks whose prompts cannot be made of example rows."""
+    for name, configuration in find_configurations(benchmark.name).items():
+        if group_members(configuration) is None:
+            where = f"{file_of(benchmark.folder, name)}, doc_to_text"
+            with attempting(problems, where, "a prompt of every item", benchmark.folder):
+                for row in filter(asks(registry().tasks[name], rows.values()), rows.values()):
+                    render_prompts(configuration, row)
+
+
+def grade_kind(
+    benchmark: Benchmark, kind: str, rows: Mapping[str, Row], examples: Sequence[Example], problems: Problems
+) -> tuple[Record, ...]:
+    """A kind's records of examples; none, with the fault noted, where one cannot be graded."""
+    task = next(task for task in registry().tasks_of(benchmark.name).values() if task.kind is benchmark.kinds[kind])
+    where = f"{file_of(benchmark.folder, task.name)}, process_results"
+    records: tuple[Record, ...] = ()
+    with attempting(problems, where, "a record of any response", benchmark.folder):
+        records = grade_examples(benchmark, kind, rows, examples)
+    return records
+
+
+def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row], problems: Problems) -> None:
+    """Note guesses at rows in which no answer is read; not of a judged kind, nor of losses that nobody guesses."""
+    found, where = benchmark.kinds[kind], f"kinds, {kind}, guesses"
+    if found.judge or found.answer_form is AnswerForm.LOSSES:
+        return
+    with attempting(problems, where, "answers of somebody who saw nothing", benchmark.folder):
+        for task, asked in deal_items(benchmark, kind, rows, [(row, None) for row in rows]):
+            guessed = [(row, guess) for row, _ in asked for guess in found.guesses(row)]
+            for (_, guess), record in zip(guessed, grade_items(task, guessed) if guessed else (), strict=True):
+                if record.outcome is Outcome.UNPARSED:
+                    what = f"Expected answers that can be read, but got {describe(guess)}."
+                    problems.add(where, what, remedy="name some in its form.")
+                    return
+
+
+def check_submission(
+    benchmark: Benchmark, rows: Sequence[Row], examples: Sequence[Example], notes: list[str], problems: Problems
+) -> None:
+    """Check that the benchmark's submission form can write its files and that its own check accepts them."""
+    form = benchmark.submission
+    for split, part in product(benchmark.card.splits, form.parts) if form else ():
+        tasks = tasks_of_part(registry().tasks_of(benchmark.name), split, part)
+        where = f"submission, {part} of {split}"
+        if form and tasks:
+            with attempting(problems, where, "a file of a run's answers", benchmark.folder):
+                issues = _submit(form, split, part, tasks, rows, examples[0].items, notes)
+                problems.extend(issues, f"{where}, ")
+
+
+def _submit(
+    form: OfficialForm,
+    split: str,
+    part: str,
+    tasks: Mapping[str, Task],
+    rows: Sequence[Row],
+    items: Sequence[tuple[Row, Any]],
+    notes: list[str],
+) -> Problems:
+    """The issues that a form's check notes in the file that it has built itself."""
+    issues = Problems()
+    asked = [asks(task, rows) for task in tasks.values()]
+    items = [(row, response) for row, response in items if any(asks_it(row) for asks_it in asked)]
+    own = [{**row, "split": split} for row in rows if any(asks_it(row) for asks_it in asked)]
+    table = Table(split, own, DataSet(kind=SetKind.OFFICIAL)).rows_of(tasks.values())
+    if not table.rows:
+        return issues
+    entries = [entry for task in tasks.values() for entry in _graded_items(task, items)]
+    refused = Problems()
+    form.examine(entries, {row["item_id"]: row for row in table.rows}, True, refused)
+    if refused:
+        reasons = "; ".join(refused.first)
+        notes.append(f"submission, {part} of {split}: the example answers make no file ({reasons})")
+        return issues
+    built = form.build(entries, table, part)
+    if built is None:
+        return issues
+    if not isinstance(built, Built) or not isinstance(built.text, str):
+        raise TypeError(f"build gives a {type(built).__name__}, not a Built with a text")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / Path(form.path(split, part)).name
+        path.write_text(built.text, encoding="utf-8")
+        form.check(path, {split: table}, True, issues)
+    return issues
+
+
+def _graded_items(task: Task, items: Sequence[tuple[Row, Any]]) -> Iterator[GradedItem]:
+    with run_task(find_configurations(task.benchmark.name)[task.name], SteadyEvaluation(None)) as running:
+        for row, response in items:
+            if task.pointer.get("subset") in (None, row.get("subset")):
+                running.ask(row)
+                yield GradedItem.from_json(running.grade(row, response)[SUBMISSION_ROWS])
+
+
+def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]], problems: Problems) -> None:
+    """Note the tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers."""
+    graded = [benchmark.kinds[kind] for kind in records]
     with tempfile.TemporaryDirectory() as root, patch.dict(os.environ, {HOME: root}):
         for number, (name, view) in enumerate(every_name(benchmark.name)):
-
-            def compare(name: str = name, view: str = view, folder: Path = Path(root, f"run{number}")) -> None:
-                finished = finish(folder, name, view, records)
-                for check in CHECKS:
-                    check(finished)
-
-            graded = [benchmark.kinds[kind] for kind in records]
             if all(task.kind in graded for task in registry().find_members(name)):
-                attempt(problems, f"numbers of {name_view(name, view)}", "one everywhere", benchmark.folder, compare)
-    return problems
+                where = f"numbers of {name_view(name, view)}"
+                with attempting(problems, where, "one everywhere", benchmark.folder):
+                    finished = finish(Path(root, f"run{number}"), name, view, records)
+                    for check in CHECKS:
+                        check(finished)
 
 
 def draw_examples(benchmark: Benchmark) -> dict[str, Any]:

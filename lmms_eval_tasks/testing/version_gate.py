@@ -8,11 +8,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.testing import examples as examples_module
-from lmms_eval_tasks.testing.examples import make_key
+import pyarrow as pa
+
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.testing.examples import (
+    Configuration,
+    Example,
+    Row,
+    asks,
+    find_configurations,
+    group_members,
+    make_key,
+    render_prompts,
+    score_items,
+)
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.data.prepare import make_table
+from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 
 PARTS = {
     "prompts": "rendered prompts",
@@ -32,39 +45,60 @@ Entries = dict[str, dict[str, Any]]
 """Name of a task or group to its version and its `PARTS`. A part is a digest, or name to digest."""
 
 
-def measure(
-    benchmark: str,
-    rows: Mapping[str, examples_module.Row],
-    examples: Sequence[examples_module.Example],
-    every_row: bool = False,
-) -> Entries:
+SETTINGS = ("output_type", "generation_kwargs", "reasoning_tags", "lmms_eval_specific_kwargs")
+GROUP_SCORES = ([10.0, 20.0, 40.0, 50.0], [10.0, None, 40.0, 50.0], [None, None, None, None])
+"""What a group's tasks may score, and below how many items they may have."""
+GROUP_SIZES = [1, 2, 3, 4]
+
+
+def measure(benchmark: str, rows: Mapping[str, Row], examples: Sequence[Example], every_row: bool = False) -> Entries:
     entries: Entries = {}
     results: dict[str, dict[str, tuple[dict[str, float | None], list[str]]]] = {}
-    schema = make_key(examples_module.table_schema(benchmark))
-    for name, configuration in examples_module.find_configurations(benchmark).items():
-        entries[name] = {"version": examples_module.version_of(configuration)}
-        if members := examples_module.group_members(configuration):
-            means = examples_module.group_means(configuration)
+    columns = make_table([], find_benchmark(benchmark).schema()).schema
+    schema = make_key([f"{field.name}: {_type_name(field.type)}" for field in columns])
+    for name, configuration in find_configurations(benchmark).items():
+        entries[name] = {"version": str(configuration["metadata"]["version"])}
+        if members := group_members(configuration):
             entries[name]["tasks"] = members
-            entries[name]["means"] = {score: make_key([mean, members]) for score, mean in means.items()}
+            entries[name]["means"] = {
+                score: make_key([mean, members]) for score, mean in group_means(configuration).items()
+            }
             continue
-        asked = examples_module.asks(None if every_row else registry().tasks[name], rows.values())
+        asked = asks(None if every_row else registry().tasks[name], rows.values())
         own = {key: row for key, row in rows.items() if asked(row)}
-        scoring = make_key([examples_module.scoring_of(configuration), list(own)])
+        # Tasks of the same kind and scores share them.
+        kind = registry().tasks[name].pointer.get("kind")
+        shared = [kind, configuration["metric_list"], configuration.get("lmms_eval_specific_kwargs")]
+        scoring = make_key([shared, list(own)])
         if scoring not in results:
             dealt = [(each, [item for item in each.items if asked(item[0])]) for each in examples]
-            results[scoring] = {
-                each.key: examples_module.score_items(configuration, each, items) for each, items in dealt if items
-            }
-        prompts: dict[str, Any] = {key: examples_module.render_prompts(configuration, row) for key, row in own.items()}
+            results[scoring] = {each.key: score_items(configuration, each, items) for each, items in dealt if items}
+        prompts: dict[str, Any] = {key: render_prompts(configuration, row) for key, row in own.items()}
         prompts |= {key: judged for key, (_, judged) in results[scoring].items() if judged}
         entries[name] |= {
             "prompts": {key: make_key(texts) for key, texts in prompts.items()},
-            "generation": make_key(examples_module.generation_settings(configuration)),
+            "generation": make_key({setting: configuration.get(setting) for setting in SETTINGS}),
             "schema": schema,
             "scores": {key: scores for key, (scores, _) in results[scoring].items()},
         }
     return entries
+
+
+def group_means(configuration: Configuration) -> dict[str, list[float | None]]:
+    """Score of a group, one that all of its tasks have, to what it is for each of `GROUP_SCORES`."""
+    first, *others = (
+        {metric.name: metric for metric in registry().tasks[task].kind.metrics} for task in configuration["task"]
+    )
+    return {
+        name: [aggregate_tasks(metric, scores, GROUP_SIZES) for scores in GROUP_SCORES]
+        for name, metric in first.items()
+        if all(name in other for other in others)
+    }
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A column's type; pyarrow's own name of a list has changed between its versions."""
+    return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
 
 
 def freeze(entry: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
