@@ -36,6 +36,12 @@ from lmms_eval_tasks.countervqa import card, errors, hooks, release, report
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, SPLIT, ClipGraph, CounterfactualQuestion
 
+COLUMNS = {
+    **dict.fromkeys(("level", "interaction", "rule", "explanation", "action", "outcome", "graph"), "string"),
+    "paired": "bool",
+}
+"""The benchmark's own columns of the prepared table, and their types."""
+
 
 def prepare(
     source: Annotated[
@@ -69,7 +75,7 @@ def prepare(
     clips = {row["clip"]: folder / row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
     origin = Origin(str(source), {file.name: file for file in (questions_file, graphs_file)})
     with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
+        build.add_split(SPLIT, rows, COLUMNS, clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}
 
 
@@ -108,11 +114,6 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
     return rows
 
 
-def own_columns() -> dict[str, Any]:
-    texts = ("level", "interaction", "rule", "explanation", "action", "outcome", "graph")
-    return {**dict.fromkeys(texts, "string"), "paired": "bool"}
-
-
 VALID, NOT_VALID = "VALID", "NOT_VALID"
 DIFFICULTY = Scale(
     "difficulty",
@@ -145,7 +146,7 @@ def ask_links(rows: Sequence[Row]) -> list[AskedItem]:
     choices = OfferedChoice(VALID, "Y", "Yes, it does"), OfferedChoice(NOT_VALID, "N", "No, it does not")
     asked = []
     for clip, text in {row["clip"]: row["graph"] for row in rows}.items():
-        graph = ClipGraph.model_validate_json(text)
+        graph = release.read_graph(text)
         links = {(link.cause, link.effect) for link in graph.links}
         by_id = {action.id: action for action in graph.actions}
         for pair in dict.fromkeys([*combinations(by_id, 2), *sorted(links)]):
@@ -233,7 +234,7 @@ BENCHMARK = Benchmark(
     kinds={"verdict": VERDICT, "annotated": ANNOTATED, "probe": PROBE},
     layouts=report.LAYOUTS,
     prepare=prepare,
-    schema=own_columns,
+    schema=lambda: COLUMNS,
     cli=errors.app,
     inquiries=INQUIRIES,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -15,7 +14,7 @@ from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings, prompt_reader
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
 from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL
-from lmms_eval_tasks.countervqa.release import ClipGraph
+from lmms_eval_tasks.countervqa.release import read_graph
 
 PROMPT, ANNOTATED_PROMPT, PROBE_PROMPT = "countervqa", "countervqa_annotated", "countervqa_probe"
 JUDGE_PROMPT = "countervqa_judge"
@@ -36,11 +35,10 @@ def ask(row: Row, settings: TaskSettings) -> str:
     return prompt.render(question=row["question"], actions=actions, action=action)
 
 
-@lru_cache(maxsize=16)
 def timed_actions(text: str) -> str:
     """A clip's actions, one per line in order of time: "00:03-00:05 C opens the fridge"."""
     lines = []
-    for action in ClipGraph.model_validate_json(text).actions:
+    for action in read_graph(text).actions:
         end = "" if action.end is None else f"-{clock(action.end)}"
         who = f"{action.subject}: " if action.subject else ""
         lines.append(f"{clock(action.start)}{end} {who}{' '.join(action.text.split())}")
@@ -91,15 +89,16 @@ grade_verdict = verdict_grader(
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade the verdict, and have the explanation of a right one judged where the run has a judge; raises nothing."""
-    record = grade_verdict(row, response, context).record
-    judge = context.judge(Agreement)
-    if judge is None or not record.correct:
-        judged = None if judge is None or record.correct is None else False
-        return GradedItem(record.with_fields(judged=judged, agreement=None, judge=None))
-    verdict = judge.judge(agreement_case(row, response))
-    asked = {"model": verdict.model, "prompt": verdict.prompt, "reason": verdict.reason}
-    agreement = None if verdict.reply is None else float(verdict.reply.agreement)
-    judged = None if agreement is None else agreement >= AGREES_FROM
+    record, judge = grade_verdict(row, response, context).record, context.judge(Agreement)
+    judged, agreement, asked = None, None, None
+    if judge is not None and record.correct:
+        verdict = judge.judge(agreement_case(row, response))
+        asked = {"model": verdict.model, "prompt": verdict.prompt, "reason": verdict.reason}
+        if verdict.reply is not None:
+            agreement = float(verdict.reply.agreement)
+            judged = agreement >= AGREES_FROM
+    elif judge is not None:
+        judged = record.correct  # a wrong verdict is wrong whatever its explanation
     return GradedItem(record.with_fields(judged=judged, agreement=agreement, judge=asked))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -61,6 +62,12 @@ class ClipGraph(RowForm):
     actions: list[Action]
     links: list[Link]
     unlinked: list[Link] | None = None
+
+
+@lru_cache(maxsize=16)
+def read_graph(text: str) -> ClipGraph:
+    """A clip's graph in the prepared table; the questions about a clip follow each other."""
+    return ClipGraph.model_validate_json(text)
 
 
 class CounterfactualQuestion(RowForm):

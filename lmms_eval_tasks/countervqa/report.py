@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 from lmms_eval_tasks.api import (
@@ -37,7 +37,7 @@ from lmms_eval_tasks.api.page import (
 from lmms_eval_tasks.countervqa import card
 from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL, CARD, CELLS, INTERACTIONS, LEVELS, in_cell
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
-from lmms_eval_tasks.countervqa.release import ClipGraph
+from lmms_eval_tasks.countervqa.release import read_graph
 
 FOLDER = Path(__file__).parent
 OTHER_RULE = (
@@ -193,7 +193,7 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 def event_graph(row: Row) -> EventGraph:
     """The clip's actions and links, and what the question is about."""
-    graph = _read(row["graph"])
+    graph = read_graph(row["graph"])
     events: dict[str, tuple[str, float | None]] = {one.id: (one.text, one.start) for one in graph.actions}
     links = tuple((link.cause, link.effect) for link in graph.links)
     absent = row["level"] == ABSENT_LEVEL
@@ -204,9 +204,3 @@ def event_graph(row: Row) -> EventGraph:
         last, events[GOAL] = [GOAL], (row["outcome"], None)
     asked = (first[0], last[0]) if len(first) == len(last) == 1 else None
     return EventGraph(events, links, asked, (LEFT_OUT,) if absent else ())
-
-
-@lru_cache(maxsize=16)
-def _read(text: str) -> ClipGraph:
-    """A clip's graph; the questions about a clip follow each other."""
-    return ClipGraph.model_validate_json(text)
