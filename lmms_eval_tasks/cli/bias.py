@@ -8,16 +8,7 @@ import typer
 
 from lmms_eval_tasks.cli.options import FormatOption
 from lmms_eval_tasks.registry import read_card, registry
-from lmms_eval_tasks.report.shortcut_tables import (
-    HOW,
-    PAIRED,
-    WITHHELD,
-    _choice_table,
-    _rules,
-    _score_table,
-    _size,
-    read_choice_sets,
-)
+from lmms_eval_tasks.report import shortcut_tables
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import open_output
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -42,7 +33,7 @@ def bias(
     card, own = read_card(benchmark), registry().tasks_of(benchmark).values()
     manifest = read_manifest(card)
     splits = [split] if split else list(manifest.splits)
-    sets = {name: read_choice_sets(card, own, name) for name in splits}
+    sets = {name: shortcut_tables.read_choice_sets(card, own, name) for name in splits}
     if not any(sets.values()):
         raise InputError(
             f"{card.title} has no questions that are answered by choosing among options, so there is nothing that a "
@@ -53,17 +44,17 @@ def bias(
         paired = False
         for name in splits:
             for number, one in enumerate(sets[name]):
-                rules = _rules(one, text_model)
+                rules = shortcut_tables.rules_of(one, text_model)
                 keyless = sum(item.key is None for item in one.items)
                 withheld = keyless == len(one.items)
                 if withheld:
-                    table = _choice_table(one, [rule for rule in rules if rule is not FREQUENT_ANSWER])
+                    table = shortcut_tables.choice_table(one, [rule for rule in rules if rule is not FREQUENT_ANSWER])
                 else:
-                    table = _score_table(one, rules)
+                    table = shortcut_tables.score_table(one, rules)
                     paired = paired or one.together is not None
                 groups = len({item.group for item in one.items})
                 tasks = f" as {one.tasks[0]} asks them" if number else ""
-                table.title = f"{benchmark}, {name}{tasks}: {_size(one)} in {groups:,} groups"
+                table.title = f"{benchmark}, {name}{tasks}: {shortcut_tables.describe_set(one)} in {groups:,} groups"
                 table.signature = f"{benchmark}, {name}; {METHOD}"
                 if apart := manifest.splits[name].data_set.apart:
                     table.warnings.append(f"{apart}: it says nothing about the whole release")
@@ -71,7 +62,9 @@ def bias(
                     table.warnings.append(f"without options, and left out: {one.left_out:,} items")
                 if keyless:
                     table.warnings.append(
-                        WITHHELD if withheld else f"without a key, and in no accuracy: {keyless:,} items"
+                        shortcut_tables.WITHHELD
+                        if withheld
+                        else f"without a key, and in no accuracy: {keyless:,} items"
                     )
                 output.table(table, gap=True)
-        output.note(f"{HOW} {PAIRED}" if paired else HOW)
+        output.note(f"{shortcut_tables.HOW} {shortcut_tables.PAIRED}" if paired else shortcut_tables.HOW)

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.report import prepared_tables
 from lmms_eval_tasks.report.card_tables import print_hazard
-from lmms_eval_tasks.report.prepared_tables import (
-    counts_table,
-    describe_unreadable,
-    print_card,
-    print_split,
-    print_statistics,
-    print_warnings,
-)
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, make_console, show_progress, text_table
@@ -99,7 +92,7 @@ def check(
     prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
     for name in named or prepared or registry().benchmarks:
         chosen = find_benchmark(name)
-        print_card(console, chosen.card)
+        prepared_tables.print_card(console, chosen.card)
         try:
             if thorough:
                 stops += _check_thoroughly(console, chosen, keep)
@@ -111,7 +104,7 @@ def check(
             for split in read_manifest(chosen.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
-                    print_statistics(console, name, split)
+                    prepared_tables.print_statistics(console, name, split)
             warned += len(printed)
         except InputError as error:
             stops.append(str(error) if _has_sample(name) else str(error).replace(SAMPLE_REMEDY, ""))
@@ -152,11 +145,11 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
     with show_progress() as progress:
         checked = check_split(read_card(benchmark), split, decode, progress)
     facts, broken, missing = checked.facts, checked.broken, checked.missing
-    print_split(console, benchmark, split, facts, checked.clips)
+    prepared_tables.print_split(console, benchmark, split, facts, checked.clips)
     if checked.counts and not facts.data_set.is_sample:
-        console.print(counts_table(checked.counts))
+        console.print(prepared_tables.counts_table(checked.counts))
     in_table = set(map(str, checked.counts))
-    print_warnings(console, [warning for warning in facts.warnings if warning not in in_table], printed)
+    prepared_tables.print_warnings(console, [warning for warning in facts.warnings if warning not in in_table], printed)
     printed.update(facts.warnings)
     stops = []
     if broken:
@@ -168,8 +161,8 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
     if missing and (broken or not skip_missing()):
         stops.append(
             f"{benchmark}, {split}: {len(missing)} of {facts.clips} clips are missing: "
-            f"{summarize_names(missing, 3)}.{describe_unreadable(facts)} Get them and prepare again, or run with "
-            f"{MISSING}=skip."
+            f"{summarize_names(missing, 3)}.{prepared_tables.describe_unreadable(facts)} Get them and prepare again, "
+            f"or run with {MISSING}=skip."
         )
     return stops
 

@@ -23,21 +23,7 @@ from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.people.baseline import (
-    DIFFICULTIES,
-    DROPPED,
-    HumanStudy,
-    QuestionSummary,
-    compare_version_sets,
-    compare_versions,
-    disputed_questions,
-    human_scores,
-    label_items,
-    question_strata,
-    score_study,
-    summarise,
-    unknown_share,
-)
+from lmms_eval_tasks.utils.people import baseline
 from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME
 from lmms_eval_tasks.utils.people.responses import AskedQuestion, Key, Response, join_pairs, read_human_responses
 from lmms_eval_tasks.utils.reporting.columns import score_number
@@ -98,7 +84,7 @@ def humans(
     asked = of_items.questions if items else None
     of_runs = of_items.of_runs if run else None
     answers = read_human_responses(responses, asked, whole_pairs=pairs)
-    summaries = summarise(join_pairs(answers) if pairs else answers)
+    summaries = baseline.summarise(join_pairs(answers) if pairs else answers)
     if pairs and not summaries:
         raise InputError(f"{responses.name} holds no pair of which one person answered both clips.")
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -107,7 +93,7 @@ def humans(
     possible = sorted(known | {"difficulty"})
     if unknown := [name for name in columns if name not in possible]:
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
-    strata = question_strata(summaries, asked, columns)
+    strata = baseline.question_strata(summaries, asked, columns)
     with open_output("humans", form) as output:
         opened = open_runs(output, run or [], allow_incomplete)
         disputed = _show_checks(output, answers, summaries, asked, drop_disputed, pairs)
@@ -117,7 +103,7 @@ def humans(
         _show_scores(output, join_pairs(answers) if pairs else answers, strata, parts, pairs)
         if not pairs:
             counts = Counter(one.difficulty for one in summaries)
-            levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
+            levels = ", ".join(f"{counts[name]:,} {name}" for name in (*baseline.DIFFICULTIES, baseline.DROPPED))
             output.note(f"difficulty by these responses: {levels}")
         if "difficulty" in known and asked is not None:
             listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
@@ -138,7 +124,7 @@ def humans(
             show_shared(output, kept, of_runs, opened, task)
             outcomes = outcomes_by_question(opened, of_runs, task)
         if study is not None and labels_out is not None:
-            labels = label_items(answers)
+            labels = baseline.label_items(answers)
             write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
             output.note(f"Written: {labels_out}", whole=True)
         if out is not None:
@@ -149,7 +135,7 @@ def humans(
 def _show_checks(
     output: Output,
     answers: Sequence[Response],
-    summaries: Sequence[QuestionSummary],
+    summaries: Sequence[baseline.QuestionSummary],
     asked: Mapping[Key, AskedQuestion] | None,
     drop_disputed: bool,
     pairs: bool,
@@ -162,13 +148,13 @@ def _show_checks(
         lack = "without a response to both clips" if pairs else "without a response"
         output.warn(f"{lack}: {len(silent):,} {unit} ({summarize_names(silent)})", style="yellow")
     answered = {one.item for one in summaries}
-    disputed = [item for item in disputed_questions(answers) if item in answered]
+    disputed = [item for item in baseline.disputed_questions(answers) if item in answered]
     percent = f" ({100 * len(disputed) / len(summaries):.1f}%)"
     output.note(
         f"most frequent answer is not the key: {len(disputed):,} {unit}{percent}"
         + (f": {summarize_names(disputed)}{', left out below' if drop_disputed else ''}" if disputed else "")
     )
-    tests = [] if pairs else compare_versions(answers)
+    tests = [] if pairs else baseline.compare_versions(answers)
     if tests:
         differing = [test for test in tests if test.adjusted < LEVEL]
         named = [
@@ -180,7 +166,7 @@ def _show_checks(
             + (f": {summarize_names(named)}" if named else "")
             + f" (Fisher's exact test, Holm, p < {LEVEL})"
         )
-    if tests and (found := compare_version_sets(answers)):
+    if tests and (found := baseline.compare_version_sets(answers)):
         sets, p_value = found
         right = " and ".join(f"{right:,} of {number:,} in {version}" for version, (right, number) in sets.items())
         output.note(f"versions as sets: {right} are right (Fisher's exact test, p = {p_value:.2f})")
@@ -213,14 +199,18 @@ def _show_scores(
         "pair accuracy of people" if pairs else "accuracy of people", unit, "number", "right, %", numbers=True
     )
     table.signature = f"95% intervals over {unit}, for one response to each, {DRAWS:,} draws, seed {SEED}"
-    for score in human_scores(answers, strata, parts):
+    for score in baseline.human_scores(answers, strata, parts):
         right = Number(score.percent, *score.interval, n=score.questions, unit="%", digits=2)
         table.add_row(score.name, score.questions, right)
     output.table(table)
 
 
 def _show_study(
-    output: Output, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], items: str
+    output: Output,
+    study: baseline.HumanStudy,
+    rows: Sequence[Mapping[str, Any]],
+    answers: Sequence[Response],
+    items: str,
 ) -> None:
     name, _, split = items.partition(":")
     card = read_card(name)
@@ -232,20 +222,20 @@ def _show_study(
     table.signature = f"{name}, {split}; {METHOD}"
     if data_set.apart:
         table.warnings.append(data_set.apart)
-    for score in score_study(study, rows, answers):
+    for score in baseline.score_study(study, rows, answers):
         value, metric = score.estimate, score.metric
         shown = replace(score_number(metric, value), digits=2)
         paper = [Number(published[metric.name], unit="%", digits=2) if metric.name in published else ""]
         table.add_row(metric.title, value.groups if value else 0, shown, *(paper if published else []))
     output.table(table)
-    labels = label_items(answers)
-    output.note(f"unknown: {unknown_share(answers):.1f}% of the responses, each with half the credit")
+    labels = baseline.label_items(answers)
+    output.note(f"unknown: {baseline.unknown_share(answers):.1f}% of the responses, each with half the credit")
     output.note(f"{study.label}: {sum(labels.values()):,} of {len(labels):,} items, by more than half of the responses")
 
 
 def _write(
     out: Path,
-    summaries: Sequence[QuestionSummary],
+    summaries: Sequence[baseline.QuestionSummary],
     disputed: Sequence[str],
     outcomes: Mapping[str, Mapping[Key, str]],
 ) -> None:

@@ -11,10 +11,13 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, NAMES, WITHOUT, FormatOption, PriceOption, open_runs
+from lmms_eval_tasks.report import score_tables
 from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_differences
 from lmms_eval_tasks.report.page_files import Clips
-from lmms_eval_tasks.report.score_tables import columns_of
-from lmms_eval_tasks.report.series import SERIES, gather_series
+from lmms_eval_tasks.report.published_tables import layout_tables
+from lmms_eval_tasks.report.random_pairs import pairing_tables
+from lmms_eval_tasks.report.repeats import best_tables, sample_tables
+from lmms_eval_tasks.report.series import SERIES, curve_tables, gather_series, seed_tables
 from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -129,8 +132,9 @@ def report(
             output.note(READING)
         tasks = [name for run in read for name in run.tasks_of(task)] if task else None
         shown = tasks or [name for run in read for name in run.records]
+        units = other_units(column for name in shown for column in score_tables.columns_of(name))
         output.note(
-            f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are "
+            f"Scores in percent{units}. Intervals are "
             "95%, over groups of items, such as pairs, or over clips where items stand alone. above/below: the 95% "
             "interval excludes the reference; open: it contains it."
         )
@@ -160,36 +164,24 @@ def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
 def _show_tables(
     output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None, layout: Tables | None
 ) -> None:
-    from lmms_eval_tasks.report.published_tables import layout_tables
-    from lmms_eval_tasks.report.random_pairs import pairing_tables
-    from lmms_eval_tasks.report.repeats import best_tables, sample_tables
-    from lmms_eval_tasks.report.score_tables import (
-        reference_tables,
-        run_warnings,
-        score_tables,
-        stratum_tables,
-        view_tables,
-    )
-    from lmms_eval_tasks.report.series import curve_tables, seed_tables
-
     shown: list[FittingTable | str]
     if layout:
         shown = [*layout_tables(runs, task)]
     elif by:
-        shown = [table for run in runs for table in stratum_tables(run, by.split(","), task)]
+        shown = [table for run in runs for table in score_tables.stratum_tables(run, by.split(","), task)]
     else:
         shown = [
-            *score_tables(runs, task),
+            *score_tables.score_tables(runs, task),
             *sample_tables(runs, task),
             *best_tables(runs, task),
             *seed_tables(runs, task),
             *curve_tables(runs, task),
-            *view_tables(runs, task),
-            *reference_tables(runs, task),
+            *score_tables.view_tables(runs, task),
+            *score_tables.reference_tables(runs, task),
         ]
     if pairing_seed is not None:
         shown += pairing_tables(runs, task, pairing_seed)
-    for warning in run_warnings(runs, task):
+    for warning in score_tables.run_warnings(runs, task):
         output.warn(warning)
     for one in shown:
         if isinstance(one, str):

@@ -14,19 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from lmms_eval_tasks.export.facts import (
-    NO_REAL_DATA,
-    SAMPLE,
-    card_of,
-    hub_model,
-    is_sample,
-    refuse_samples,
-    run_facts,
-    sampling_of,
-    started,
-    task_facts,
-    why_not_whole,
-)
+from lmms_eval_tasks.export import facts
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry, metrics_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import describe
@@ -67,17 +55,17 @@ class Evaluator:
 
 def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[Path, str], list[str]]:
     """The files of one run: one for each of its benchmarks; the same run gives the same names and bytes."""
-    refuse_samples([run])
-    model = model or hub_model(run)
+    facts.refuse_samples([run])
+    model = model or facts.hub_model(run)
     if not _MODEL.fullmatch(model):
         got = f"but got {describe(model)}" if model else "which its card does not have"
         raise InputError(f"{run.path}: Expected the model's id as DEVELOPER/MODEL by --model, {got}.")
-    left_out = [f"{part.name}: {SAMPLE}" for part in run.scores.parts if is_sample(part)]
+    left_out = [f"{part.name}: {facts.SAMPLE}" for part in run.scores.parts if facts.is_sample(part)]
     files = {}
     for benchmark in dict.fromkeys(part.benchmark for part in run.scores.parts):
-        parts = [part for part in run.scores.parts if part.benchmark == benchmark and not is_sample(part)]
+        parts = [part for part in run.scores.parts if part.benchmark == benchmark and not facts.is_sample(part)]
         results = [result for part in parts for result in _results(run, part)]
-        if not results or card_of(parts[0]) is None:
+        if not results or facts.card_of(parts[0]) is None:
             reason = "a benchmark that is not installed here, or no score of which more or less is better"
             left_out += [f"{part.name}: {reason}" for part in parts]
             continue
@@ -87,16 +75,16 @@ def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[P
         uuid = UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4)
         files[Path("data", benchmark, developer, name.replace("/", "_"), f"{uuid}.json")] = text
     if not files:
-        raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {why}" for why in left_out)]))
+        raise InputError("\n  ".join([facts.NO_REAL_DATA, *(f"{run.path}: {why}" for why in left_out)]))
     return files, left_out
 
 
 def _record(
     run: ScoredRun, benchmark: str, model: str, evaluator: Evaluator, results: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    moment = started(run)
+    moment = facts.started(run)
     seconds = str(int(moment.timestamp()))
-    facts = run_facts(run)
+    of_run = facts.run_facts(run)
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"{benchmark}/{model}/{seconds}",
@@ -110,7 +98,7 @@ def _record(
         },
         "eval_library": {
             "name": "lmms-eval",
-            "version": facts.get("lmms-eval", "unknown"),
+            "version": of_run.get("lmms-eval", "unknown"),
             "additional_details": {"lmms-eval-tasks": run.scores.lmms_eval_tasks},
         },
         "model_info": {
@@ -120,7 +108,7 @@ def _record(
             "additional_details": {
                 "deployment_type": evaluator.deployment.value,
                 "model_availability": evaluator.weights.value,
-                **facts,
+                **of_run,
             },
         },
         "evaluation_results": results,
@@ -130,8 +118,8 @@ def _record(
 def _results(run: ScoredRun, part: PartScores) -> Iterator[dict[str, Any]]:
     """Scores of a task or group of which more or less is better; counts of items are no results."""
     bounds = {metric.name: metric.bounds for metric in metrics_of(part.tasks[0])}
-    config: dict[str, Any] = {"additional_details": task_facts(run, part)}
-    if sampling := sampling_of(run, part):
+    config: dict[str, Any] = {"additional_details": facts.task_facts(run, part)}
+    if sampling := facts.sampling_of(run, part):
         config["generation_args"] = sampling
     for score in part.scores:
         if score.kind != "mean" or score.value is None or score.higher_is_better is None or score.metric not in bounds:
@@ -148,7 +136,7 @@ def _results(run: ScoredRun, part: PartScores) -> Iterator[dict[str, Any]]:
 
 def _source(part: PartScores) -> dict[str, Any]:
     """Return the data source of a score: the benchmark's dataset or page only if the score covers all of it."""
-    card, apart = card_of(part), why_not_whole(part)
+    card, apart = facts.card_of(part), facts.why_not_whole(part)
     title = card.title if card else part.benchmark
     details = {"task version": part.version, "data": ", ".join(one.text for one in part.data)}
     if card is None or apart or not (card.hub_id or card.homepage):

@@ -8,19 +8,7 @@ from pathlib import Path
 import yaml
 
 import lmms_eval_tasks
-from lmms_eval_tasks.export.facts import (
-    NO_REAL_DATA,
-    SAMPLE,
-    card_of,
-    data_revision,
-    exported_parts,
-    is_sample,
-    refuse_samples,
-    run_facts,
-    started,
-    task_facts,
-    why_not_whole,
-)
+from lmms_eval_tasks.export import facts
 from lmms_eval_tasks.runs.run_card import applying_hazards
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -43,10 +31,10 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
     """Return the files of a model's repository, and what has no entry: only whole official releases have."""
     if EvalResultEntry is None:
         raise InputError("`export hub` needs huggingface_hub 1.4 or newer: pip install 'huggingface_hub>=1.4'.")
-    refuse_samples(runs)
+    facts.refuse_samples(runs)
     if len(models := sorted({run.scores.model for run in runs})) > 1:
         raise InputError(f"Expected runs of one model, to whose repository the files go, but got {', '.join(models)}.")
-    exported = [(run, part) for run in runs for part in exported_parts(run)]
+    exported = [(run, part) for run in runs for part in facts.exported_parts(run)]
     names = [part.name for _, part in exported]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Expected each task in one run, but got {', '.join(doubled)} more than once.")
@@ -54,7 +42,7 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
         (run, f"{part.name}: {reason}") for run in runs for part in run.scores.parts if (reason := _why_not(part))
     ]
     if not exported:
-        raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {why}" for run, why in left_out)]))
+        raise InputError("\n  ".join([facts.NO_REAL_DATA, *(f"{run.path}: {why}" for run, why in left_out)]))
     files = {Path(SECTION): _section(exported)}
     entries: dict[str, list[EvalResultEntry]] = {}
     for run, part in exported:
@@ -67,27 +55,27 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
 
 
 def _why_not(part: PartScores) -> str:
-    card = card_of(part)
-    if is_sample(part):
-        return SAMPLE
+    card = facts.card_of(part)
+    if facts.is_sample(part):
+        return facts.SAMPLE
     if part.find(part.leading) is None:
         return "its leading score has no value"
     if card is None:
         return "a benchmark that is not installed here"
-    if reason := why_not_whole(part):
+    if reason := facts.why_not_whole(part):
         return reason
     return "" if card.hub_id else f"no dataset of {card.title} is known on the hub"
 
 
 def _entry(run: ScoredRun, part: PartScores) -> EvalResultEntry:
-    card, score = card_of(part), part.find(part.leading)
+    card, score = facts.card_of(part), part.find(part.leading)
     assert card is not None and score is not None and score.value is not None
     return EvalResultEntry(
         dataset_id=card.hub_id,
         task_id=part.name,
         value=round(score.value, DIGITS),
-        dataset_revision=data_revision(run, part),
-        date=started(run).isoformat(),
+        dataset_revision=facts.data_revision(run, part),
+        date=facts.started(run).isoformat(),
         notes=f"{_noted(run, score)}; {_signature(run, part)}",
     )
 
@@ -102,7 +90,7 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
 
 
 def _signature(run: ScoredRun, part: PartScores) -> str:
-    prompt = task_facts(run, part).get("prompt")
+    prompt = facts.task_facts(run, part).get("prompt")
     asked = f"{part.name} version {part.version}" + (f", prompt {prompt}" if prompt else "")
     method = run.scores.method or run.scores.without_intervals
     return f"{asked}, lmms-eval-tasks {run.scores.lmms_eval_tasks}, {method}"
@@ -119,7 +107,7 @@ def _section(exported: Exported) -> str:
         value = Number(score.value, score.low, score.high, score.groups, score.unit, DIGITS, after=sign)
         counts = ["" if count is None else count for count in (score.groups, score.items)]
         unparsed = part.outcomes.get("unparsed", "")
-        asked = why_not_whole(part) or "the official release, whole"
+        asked = facts.why_not_whole(part) or "the official release, whole"
         table.add_row(part.name, score.title, value, *counts, unparsed, part.version, asked)
     table.caption = "\n".join(_made(exported))
     return write_document(Document("export hub", lmms_eval_tasks.__version__, [table]), Format.MARKDOWN)
@@ -131,8 +119,8 @@ def _made(exported: Exported) -> Iterator[str]:
     for run, part in exported:
         yours = [
             "; ".join([f"lmms-eval-tasks {run.scores.lmms_eval_tasks}", run.scores.method]).rstrip("; "),
-            _listed("Run", run_facts(run)),
-            _listed("Asked with", task_facts(run, part)),
+            _listed("Run", facts.run_facts(run)),
+            _listed("Asked with", facts.task_facts(run, part)),
             _listed("Known hazards that apply", dict.fromkeys(applying_hazards([run.card]), "")),
         ]
         for line in filter(None, yours):
@@ -141,5 +129,5 @@ def _made(exported: Exported) -> Iterator[str]:
         yield line if len(names) == len(exported) else f"{', '.join(names)}: {line}"
 
 
-def _listed(what: str, facts: dict[str, str]) -> str:
-    return f"{what}: {', '.join(f'{name} {value}'.strip() for name, value in facts.items())}" if facts else ""
+def _listed(what: str, named: dict[str, str]) -> str:
+    return f"{what}: {', '.join(f'{name} {value}'.strip() for name, value in named.items())}" if named else ""

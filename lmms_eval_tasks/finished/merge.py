@@ -16,19 +16,9 @@ from typing import Any
 from lmms_eval_tasks.finished.rescore import claimed, rescore, write_rescored
 from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import COST, NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
-from lmms_eval_tasks.runs.run_files import (
-    PER_TASK,
-    SHARD_OF_RUN,
-    ResultsFile,
-    Shard,
-    card_path,
-    read_results,
-    read_results_with_all,
-    results_files,
-    sample_log,
-)
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
@@ -45,9 +35,9 @@ HOUR = 3600
 
 def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = next(part for part in parts if part["configs"])
-    whole: Mapping[str, Any] = first[SHARD_OF_RUN]["n-samples"]
-    merged = {name: value for name, value in first.items() if name not in (SHARD_OF_RUN, ONE_PROCESS)}
-    for section in PER_TASK:
+    whole: Mapping[str, Any] = first[run_files.SHARD_OF_RUN]["n-samples"]
+    merged = {name: value for name, value in first.items() if name not in (run_files.SHARD_OF_RUN, ONE_PROCESS)}
+    for section in run_files.PER_TASK:
         entries: dict[str, Any] = {}
         for part in parts:
             for name, entry in part.get(section, {}).items():
@@ -153,9 +143,9 @@ PREPARE = "Prepare the data that the parts were made with, or name its home in L
 
 @dataclass(frozen=True)
 class Part:
-    shard: Shard
+    shard: run_files.Shard
     path: Path
-    form: ResultsFile
+    form: run_files.ResultsFile
     values: Mapping[str, Any]
     card: Sections
     run: Run | None
@@ -205,7 +195,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         results["task_hashes"] = {task: hashlib.sha256(text.encode()).hexdigest() for task, text in hashed.items()}
         path.write_text(json.dumps(results, ensure_ascii=False), encoding="utf-8")
         for task, of_task in lines.items():
-            write_file(sample_log(path, task), as_lines(of_task))
+            write_file(run_files.sample_log(path, task), as_lines(of_task))
         scored = rescore(path, out)
         written = write_rescored(scored, out, _card(parts))
     items = {task: len(of_task) for task, of_task in lines.items()}
@@ -223,7 +213,9 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
         if part is None:
             problems.add(str(source), f"Expected a run of a part, with {SHARD}=i/N, but got a whole run.")
         elif not part.card:
-            problems.add(str(part.path), f"Expected its run card, {card_path(part.path).name}, but there is none.")
+            problems.add(
+                str(part.path), f"Expected its run card, {run_files.card_path(part.path).name}, but there is none."
+            )
         else:
             parts.append(part)
     return parts
@@ -231,15 +223,15 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
 
 def read_part(source: Path) -> Part | None:
     empty = None  # the file of a part without any item, which `read_run` takes for no run
-    for path in results_files(source)[-1:]:
+    for path in run_files.results_files(source)[-1:]:
         with suppress(InputError):
-            form = read_results(path)
+            form = run_files.read_results(path)
             empty = path if form.shard and not form.configs else None
     run = None if empty else read_run(source, allow_predictions=True)
     found = run.path if run else empty
     assert found is not None
-    form, values = read_results_with_all(found)
-    card = run.card if run else read_run_card(card_path(found))
+    form, values = run_files.read_results_with_all(found)
+    card = run.card if run else read_run_card(run_files.card_path(found))
     return Part(form.shard.shard, found, form, values, card, run) if form.shard else None
 
 

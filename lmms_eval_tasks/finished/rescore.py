@@ -17,18 +17,9 @@ from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.tasks.task_view import SAMPLES, UNANSWERED
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, assemble_run, read_lines, read_run
 from lmms_eval_tasks.runs.run_card import TASK, Sections, Value
-from lmms_eval_tasks.runs.run_files import (
-    PER_TASK,
-    SUBMISSIONS,
-    ResultsFile,
-    read_results,
-    read_results_with_all,
-    results_files,
-    sample_log,
-    write_card,
-)
 from lmms_eval_tasks.runs.scores import scores_of, values_of, write_scores
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
@@ -129,7 +120,7 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     tasks = {name: task for name in names if (task := registry().find_task(name))}
     if message := evaluation.problems([task.pointer for task in tasks.values()]):
         raise InputError(f"{message}\n\nQuestions, options and keys are not in a sample log, but in the prepared data.")
-    model = read_results(run.path).config.model
+    model = run_files.read_results(run.path).config.model
     with ordinary_errors():
         opened = {name: _open_task(task, evaluation, model) for name, task in tasks.items()}
     docs = {
@@ -261,7 +252,7 @@ class Rescored:
 
 def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
     run = read_run(source, allow_incomplete, allow_predictions=True)
-    form, old = read_results_with_all(run.path)
+    form, old = run_files.read_results_with_all(run.path)
     notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
     names, tasks = _choose(run, notes)
     if lacking := [name for name in dict.fromkeys((*names, *tasks)) if name not in form.results]:
@@ -283,16 +274,16 @@ def write_rescored(rescored: Rescored, folder: Path, card: Sections | None = Non
     """Write a run that was scored again to a new output folder in the host's form, with a card and its scores."""
     path = folder / rescored.run.path.name
     for task, lines in rescored.logs.items():
-        write_file(sample_log(path, task), as_lines(lines))
+        write_file(run_files.sample_log(path, task), as_lines(lines))
     run = _scored_run(path, rescored.results, rescored.logs)
     write_scores(path, scores_of(replace(run, logged=rescored.run.logged)))
-    write_card(path, card or _card(rescored))
+    run_files.write_card(path, card or _card(rescored))
     write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path
 
 
 def _scored_run(path: Path, results: Mapping[str, Any], logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
-    return assemble_run(path, ResultsFile.model_validate(results), read_lines(logs))
+    return assemble_run(path, run_files.ResultsFile.model_validate(results), read_lines(logs))
 
 
 @contextmanager
@@ -300,7 +291,7 @@ def claimed(folder: Path, *sources: Path) -> Iterator[None]:
     """Claim a new folder for what is made of finished runs, by a mark in it that goes when the block ends."""
     mark, name = folder / MARK, b"\0".join(os.fsencode(source.resolve()) for source in sources)
     is_ours = mark.is_file() and mark.read_bytes() == name
-    if not is_ours and (mark.exists() or results_files(folder) or (folder / SUBMISSIONS).exists()):
+    if not is_ours and (mark.exists() or run_files.results_files(folder) or (folder / run_files.SUBMISSIONS).exists()):
         raise InputError(f"{folder} holds a run already: Expected a new folder. Nothing was written.")
     is_new = not folder.exists()
     write_file(mark, name)
@@ -360,7 +351,7 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
     """Return the saved results with new scores, in the old order; other people's tasks are left out."""
     new = {
         section: {name: entry for name, entry in value.items() if name in names}
-        if section in PER_TASK and isinstance(value, Mapping)
+        if section in run_files.PER_TASK and isinstance(value, Mapping)
         else value
         for section, value in old.items()
     }

@@ -32,26 +32,14 @@ from typing import Any, Literal, NamedTuple
 
 from loguru import logger
 
+from lmms_eval_tasks.host import checks
+from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
-from lmms_eval_tasks.host.asking.dealing import (
-    ClipDealer,
-    evaluate_nothing,
-    find_part,
-    stop_unless_ranks_agree,
-    without_tasks,
-)
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
 from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
-from lmms_eval_tasks.host.checks import (
-    describe_misfit,
-    describe_refused,
-    describe_unknown,
-    describe_unready,
-    describe_unsplit,
-)
 from lmms_eval_tasks.host.model.identity import CLIPLESS, find_arguments, read_weights, wrap_create
 from lmms_eval_tasks.host.model.readers import ready_reader
 from lmms_eval_tasks.host.ranks import (
@@ -203,21 +191,21 @@ class ManagesOurTasks:
         others = [member for name in names for member, pointer in members[name] if pointer is None]
         evaluation = evaluation_of(self)
         if on_command_line():
-            stop_if_any(describe_unknown(task_list, names, self.all_tasks))
-        stop_if_any(describe_unsplit(others, evaluation.splits))
+            stop_if_any(checks.describe_unknown(task_list, names, self.all_tasks))
+        stop_if_any(checks.describe_unsplit(others, evaluation.splits))
         if ours:
             benchmarks = registry().benchmarks
             forms = {
                 name: frozenset(benchmarks[one["benchmark"]].kind_of(one).answer_form for one in pointers)
                 for name, pointers in ours.items()
             }
-            misfit = describe_misfit(str(self.model_name), forms)
+            misfit = checks.describe_misfit(str(self.model_name), forms)
             named = [pointer for pointers in ours.values() for pointer in pointers]
             evaluation.look_for_clips(named)
             problems = evaluation.problems(named)
             is_first = os.environ.get("RANK", "0") == "0"
-            unready = describe_unready(command_options()) if is_first else None
-            stop_if_any(describe_refused() or misfit or problems or unready)
+            unready = checks.describe_unready(command_options()) if is_first else None
+            stop_if_any(checks.describe_refused() or misfit or problems or unready)
             for name in ours:
                 self._load_configs(name)
             if on_command_line():
@@ -383,11 +371,11 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         given = signature.bind(*arguments, **named).arguments
         tasks, model = dict(find_tasks(given["task_dict"])), given["lm"]
         states = list(tasks)
-        stop_unless_ranks_agree(states)
+        dealing.stop_unless_ranks_agree(states)
         if not states:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
-        stop_if_any(describe_misfit(type(model).__name__, forms, model))
+        stop_if_any(checks.describe_misfit(type(model).__name__, forms, model))
         evaluation, part = states[0].evaluation, None
         for state, task in tasks.items():
             grade = state.process_results
@@ -396,8 +384,8 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
             state.requests = TaskRequests(task)
         if evaluation.shard:
-            part = find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
-            given["task_dict"] = without_tasks(given["task_dict"], part.empty)
+            part = dealing.find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
+            given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
             arguments, named = (), given
         take_all_samples(model, tasks)
         evaluation.model = model
@@ -408,7 +396,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             model,
             part or AskingStage(),
             Samples(),
-            ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation),
             KeptAnswers(model, evaluation, given),
             ViewsAhead(model, evaluation),
@@ -417,7 +405,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         )
         with ordinary_errors(), asked.lasting(given.get("response_cache")):
             is_empty = part and not any(part.documents.values())
-            results = evaluate_nothing() if is_empty else evaluate(*arguments, **named)
+            results = dealing.evaluate_nothing() if is_empty else evaluate(*arguments, **named)
             stop_if_any(describe_silence(evaluation))
         if not isinstance(results, dict):
             return results

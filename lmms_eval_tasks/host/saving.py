@@ -35,23 +35,9 @@ from lmms_eval_tasks.host.model.readers import CHOICE
 from lmms_eval_tasks.host.ranks import on_command_line
 from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs import run_card
 from lmms_eval_tasks.runs.folder import assemble_run, read_lines
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, Hazard, RunFacts
-from lmms_eval_tasks.runs.run_card import (
-    APPLIES,
-    COST,
-    DOES_NOT_APPLY,
-    FIELDS,
-    FRAME_NUMBERS,
-    HAZARD,
-    NOT_KNOWN,
-    TASK,
-    LeftOut,
-    Unknown,
-    Value,
-    known,
-    read_trained_on,
-)
 from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, write_card
 from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, scores_of, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
@@ -95,8 +81,13 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             if path := saved_results(self, results):
                 write_card(path, gather(results, results.evaluation))
         with _warn_without("file of scores"):
-            if (path := saved_results(self, results)) and (scores := _save_scores(path, results)):
-                announce(scores, path, self.output_path, bool(given.get("samples")))
+            if path := saved_results(self, results):
+                records = results.evaluation.records
+                lines = {name: [{RECORD: one} for one in records.get(name, ())] for name in results.get("configs", ())}
+                if logs := read_lines(lines):
+                    scores = scores_of(assemble_run(path, read_results(path), logs))
+                    write_scores(path, scores)
+                    announce(scores, path, self.output_path, bool(given.get("samples")))
         return saved
 
     return save_with_card
@@ -135,18 +126,6 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     if not saved.is_file():
         raise FileNotFoundError(f"there is no {saved}")
     return saved
-
-
-def _save_scores(saved: Path, results: Results) -> ScoresFile | None:
-    records = results.evaluation.records
-    logs = read_lines(
-        {task: [{RECORD: record} for record in records.get(task, ())] for task in results.get("configs", ())}
-    )
-    if not logs:
-        return None
-    scores = scores_of(assemble_run(saved, read_results(saved), logs))
-    write_scores(saved, scores)
-    return scores
 
 
 def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True) -> None:
@@ -217,14 +196,14 @@ class CardTask:
     @property
     def view(self) -> str:
         if not self.state.view.name:
-            raise LeftOut
+            raise run_card.LeftOut
         return self.state.shown.describe()
 
     @property
     def prompt(self) -> Prompt:
         if "prompt" not in (self.config.get("lmms_eval_specific_kwargs") or {}):
-            raise LeftOut
-        return known(self.state.settings.prompt, "it shows the model no prompt of ours")  # type: ignore[no-any-return]
+            raise run_card.LeftOut
+        return run_card.known(self.state.settings.prompt, "it shows the model no prompt of ours")  # type: ignore[no-any-return]
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -237,7 +216,7 @@ class CardTask:
     @property
     def judge(self) -> str:
         if not self.state.kind.judge:
-            raise LeftOut
+            raise run_card.LeftOut
         settings = read_settings(optional=self.state.kind.judge == "optional")
         return "none" if settings is None else settings.model_dump_json(include=set(Sampling.__dataclass_fields__))
 
@@ -261,13 +240,15 @@ class CardRun:
 
     def holders(self, section: str) -> Iterator[tuple[str, Any]]:
         """Yield the sections of a kind, each with what its fields are found in."""
-        if section == TASK:
+        if section == run_card.TASK:
             states = map(self.evaluation.tasks.get, self.results.get("configs", {}))
-            yield from ((f"{TASK}{state.name}", CardTask(state, self.results)) for state in states if state)
-        elif section == COST:
-            yield from ((f"{COST}{task}", spent) for task in self.evaluation.tasks if (spent := self._spent(task)))
-        elif section == HAZARD:
-            yield from ((f"{HAZARD}{name}", found) for name, found in self._applying.items())
+            yield from ((f"{run_card.TASK}{state.name}", CardTask(state, self.results)) for state in states if state)
+        elif section == run_card.COST:
+            yield from (
+                (f"{run_card.COST}{task}", spent) for task in self.evaluation.tasks if (spent := self._spent(task))
+            )
+        elif section == run_card.HAZARD:
+            yield from ((f"{run_card.HAZARD}{name}", found) for name, found in self._applying.items())
         else:
             yield section, self
 
@@ -292,7 +273,7 @@ class CardRun:
         ):
             if isinstance(name, str) and name:
                 return name
-        raise Unknown(
+        raise run_card.Unknown(
             "the model has no checkpoint" if self.is_ours else "no argument or attribute of the model names one"
         )
 
@@ -302,29 +283,29 @@ class CardRun:
             return self.weights.commit
         try:
             checkpoint = self.checkpoint()
-        except Unknown:
+        except run_card.Unknown:
             if self.is_ours:
                 return f"lmms-eval-tasks {lmms_eval_tasks.__version__}"
             raise
         asked = self.arguments.get("revision")
         identity = weights_identity(checkpoint, asked) or asked
-        known(identity, "neither the loaded model nor the hub's cache says it")
+        run_card.known(identity, "neither the loaded model nor the hub's cache says it")
         return f"a folder whose files are {identity}" if Path(checkpoint).expanduser().is_dir() else str(identity)
 
     def trained_on(self) -> str:
         """Return what a file beside the weights says that they were trained on."""
-        with suppress(Unknown, OSError):
-            if trained := read_trained_on(Path(self.checkpoint()).expanduser()):
+        with suppress(run_card.Unknown, OSError):
+            if trained := run_card.read_trained_on(Path(self.checkpoint()).expanduser()):
                 return trained.summary()
-        raise LeftOut
+        raise run_card.LeftOut
 
     def frames(self) -> Any:
-        return self.shown(*FRAME_NUMBERS) if self.shows_clips else "none: this model looks at no clip"
+        return self.shown(*run_card.FRAME_NUMBERS) if self.shows_clips else "none: this model looks at no clip"
 
     def shown(self, *names: str) -> Any:
         """Return how clips were asked to be shown, under one name for all adapters, so that models can be compared."""
         if not self.shows_clips:
-            raise LeftOut
+            raise run_card.LeftOut
         for name in names:
             for holder in (self.attribute("engine", "settings"), self.model):
                 if isinstance(value := get_nested_attr(holder, name), (int, float, str)):
@@ -333,19 +314,19 @@ class CardRun:
                 return self.arguments[name]
         if any(name in vars(self.model) for name in names):
             return "not set"
-        raise Unknown("no argument or attribute of the model names it")
+        raise run_card.Unknown("no argument or attribute of the model names it")
 
     def pixels(self) -> str:
         if not self.shows_clips:
-            raise LeftOut
+            raise run_card.LeftOut
         unlimited = "the model has no such limits, or so many frames that they depend on the clip"
-        limits = known(qwen_limits(self.model), unlimited)
+        limits = run_card.known(qwen_limits(self.model), unlimited)
         return f"{limits.least} to {limits.most}"
 
     def reader(self) -> Any:
         if not self.shows_clips:
-            raise LeftOut
-        return known(self.evaluation.clip_reader, "how the model reads clips is not known")
+            raise run_card.LeftOut
+        return run_card.known(self.evaluation.clip_reader, "how the model reads clips is not known")
 
     def denoising(self) -> Mapping[str, Any]:
         measured = self.attribute("engine", "facts")
@@ -358,7 +339,7 @@ class CardRun:
     def _apply(self, name: str, hazard: Hazard) -> str:
         """Say whether a hazard applies, and keep what it is found in."""
         if self.model is None:
-            raise Unknown("which model ran is not known")
+            raise run_card.Unknown("which model ran is not known")
         facts = RunFacts(
             adapter=adapter_of(type(self.model)),
             weights=self.weights.family,
@@ -367,9 +348,9 @@ class CardRun:
             argument=self._argument,
         )
         if not (shows_videos(self.evaluation) and hazard.applies(facts)):
-            return DOES_NOT_APPLY
+            return run_card.DOES_NOT_APPLY
         self._applying[name] = hazard.found(facts)
-        return APPLIES
+        return run_card.APPLIES
 
     def _argument(self, name: str) -> Any:
         for attribute in ATTRIBUTES.get(name, (name,)):
@@ -416,12 +397,12 @@ def version_of(package: str) -> str | None:
     return next((metadata.version(other) for other in others), None)
 
 
-def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, Value]]:
+def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, run_card.Value]]:
     """Return the card of a run that has just ended in this process, from lmms-eval's results."""
     run = CardRun(results, evaluation)
-    card: dict[str, dict[str, Value]] = {}
-    reasons: dict[str, Value] = {}
-    for field in FIELDS:
+    card: dict[str, dict[str, run_card.Value]] = {}
+    reasons: dict[str, run_card.Value] = {}
+    for field in run_card.FIELDS:
         if field.find is None:
             continue
         for section, holder in run.holders(field.section):
@@ -430,9 +411,9 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
                 value, reason = None, "lmms-eval does not say"
                 try:
                     value = _plain(find() if callable(find) else find)
-                except LeftOut:
+                except run_card.LeftOut:
                     continue
-                except Unknown as error:
+                except run_card.Unknown as error:
                     reason = str(error)
                 except Exception as error:  # a card never ends a run
                     reason = f"{type(error).__name__}: {error}"
@@ -440,13 +421,13 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
                     reasons[f"{section}.{name}"] = reason
                 card.setdefault(section, {})[name] = value
     if reasons:
-        card[NOT_KNOWN] = reasons
+        card[run_card.NOT_KNOWN] = reasons
     for fields in card.values():
         fields |= {name: hide_secrets(text, os.environ) for name, text in fields.items() if isinstance(text, str)}
     return card
 
 
-def _plain(value: Any) -> Value:
+def _plain(value: Any) -> run_card.Value:
     """Return a value as cards have it: a text, or a number."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -6,17 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from lmms_eval_tasks.report.score_tables import entries_of
+from lmms_eval_tasks.runs import run_card
 from lmms_eval_tasks.runs.costs import READING, Cost, Price, cost_columns
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.runs.run_card import (
-    HAZARDS,
-    Sections,
-    Weight,
-    applying_hazards,
-    describe_hazard,
-    differences,
-    summary,
-)
 from lmms_eval_tasks.utils.core.output import Output, text_table
 from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.reporting.panels import Panel
@@ -26,7 +18,7 @@ MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
 
 
 def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> None:
-    texts = [summary(run.card, run.groups) if run.card else [] for run in runs]
+    texts = [run_card.summary(run.card, run.groups) if run.card else [] for run in runs]
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
     shared = [line for line in texts[0][2:] if len(runs) > 1 and all(line in lines for lines in texts)]
     for number, (run, lines) in enumerate(zip(runs, texts, strict=True), start=1):
@@ -50,15 +42,15 @@ def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> Non
         for line in shared:
             output.note(line, style="dim", indent=2)
     cards = [run.card for run in runs]
-    for hazard, places in applying_hazards(cards).items():
+    for hazard, places in run_card.applying_hazards(cards).items():
         numbers = ", ".join(str(place + 1) for place in places)
         named = f" of {'run' if len(places) == 1 else 'runs'} {numbers}" if len(runs) > 1 else ""
         print_hazard(output, hazard, named, cards)
 
 
-def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sections] = ()) -> None:
+def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[run_card.Sections] = ()) -> None:
     output.warn(f"known hazard{where}: {name}", style="bold yellow")
-    output.warn(describe_hazard(name, cards), style="yellow", indent=2)
+    output.warn(run_card.describe_hazard(name, cards), style="yellow", indent=2)
 
 
 def print_differences(
@@ -67,10 +59,10 @@ def print_differences(
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return
-    differing = differences(cards, tasks)
-    matters = [difference for difference in differing if difference.weight is Weight.MATTERS]
-    models = [one for one in differing if one.weight is Weight.MODEL and one.field in MODEL]
-    around = [difference for difference in differing if difference.weight is Weight.ENVIRONMENT]
+    differing = run_card.differences(cards, tasks)
+    matters = [difference for difference in differing if difference.weight is run_card.Weight.MATTERS]
+    models = [one for one in differing if one.weight is run_card.Weight.MODEL and one.field in MODEL]
+    around = [difference for difference in differing if difference.weight is run_card.Weight.ENVIRONMENT]
     if matters:
         output.warn("These runs differ in what moves scores, beyond the model:")
         places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -78,8 +70,8 @@ def print_differences(
             places[one.field, one.text].append(one.place)
         for (field, texts), of in places.items():
             output.warn(f"{field}: {texts} ({', '.join(of)})", style="red", indent=2)
-        for hazard in (one.field for one in matters if explain and one.section == HAZARDS):
-            output.warn(f"{hazard}: {describe_hazard(hazard, cards)}", style="red", indent=2)
+        for hazard in (one.field for one in matters if explain and one.section == run_card.HAZARDS):
+            output.warn(f"{hazard}: {run_card.describe_hazard(hazard, cards)}", style="red", indent=2)
     else:
         output.note("These runs were made in the same way and on the same data, as far as their cards know.")
     if models:

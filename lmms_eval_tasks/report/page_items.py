@@ -18,14 +18,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.card import DataSet, Row
 from lmms_eval_tasks.utils.data.home import read_table
-from lmms_eval_tasks.utils.reporting.item_views import (
-    AnswerView,
-    EventGraph,
-    InstanceTrack,
-    ItemView,
-    usual_answer_view,
-    usual_item_view,
-)
+from lmms_eval_tasks.utils.reporting import item_views
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -37,7 +30,7 @@ MOST_LANES = 6
 """With so many lanes an event goes below an earlier one, even where a link has to pass behind it."""
 
 
-def place_events(graph: EventGraph) -> Mapping[str, tuple[int, int]]:
+def place_events(graph: item_views.EventGraph) -> Mapping[str, tuple[int, int]]:
     """The left edge of each event in pixels, and its lane from 0 on, by name."""
     causes: dict[str, list[str]] = {name: [] for name in graph.events}
     waiting = dict.fromkeys(graph.events, 0)
@@ -119,19 +112,19 @@ class TaskRows:
     def row(self, item_id: str) -> Row | None:
         return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
 
-    def item_view(self, record: Record) -> ItemView:
+    def item_view(self, record: Record) -> item_views.ItemView:
         row = self.row(record.item_id)
         if not self.task or row is None:
-            return ItemView()
+            return item_views.ItemView()
         kind = self.task.kind
-        return kind.item_view(record, row) if kind.item_view else usual_item_view(row, kind.visuals)
+        return kind.item_view(record, row) if kind.item_view else item_views.usual_item_view(row, kind.visuals)
 
-    def answer_view(self, record: Record, response: str) -> AnswerView:
+    def answer_view(self, record: Record, response: str) -> item_views.AnswerView:
         row = self.row(record.item_id)
         if not self.task or row is None:
-            return AnswerView()
+            return item_views.AnswerView()
         view = self.task.kind.answer_view
-        return view(record, row, response) if view else usual_answer_view(record)
+        return view(record, row, response) if view else item_views.usual_answer_view(record)
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
@@ -246,7 +239,7 @@ def _answer(record: Record | None, response: str | None, prepared: TaskRows, str
     )
 
 
-def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, list[int], list[list[int]]]:
+def _graph(graph: item_views.EventGraph, strings: Strings, graphs: Strings) -> tuple[int, list[int], list[list[int]]]:
     """A graph's place among those of a block, and the events and links that the question is about."""
     placed = place_events(graph)
     events = [
@@ -258,23 +251,19 @@ def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, l
     return place, _places(graph, graph.asked or ()), [_places(graph, link) for link in graph.path]
 
 
-def _places(graph: EventGraph, names: Sequence[str]) -> list[int]:
+def _places(graph: item_views.EventGraph, names: Sequence[str]) -> list[int]:
     places = {name: place for place, name in enumerate(graph.ordered)}
     return [places[name] for name in names]
 
 
 def _curves(curves: Mapping[str, Sequence[tuple[float, float]]]) -> list[Any]:
     return [
-        [name, [[_short(x), _short(y)] for x, y in points if math.isfinite(x) and math.isfinite(y)]]
+        [name, [[float(f"{x:.6g}"), float(f"{y:.6g}")] for x, y in points if math.isfinite(x) and math.isfinite(y)]]
         for name, points in curves.items()
     ]
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
-
-
-def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:
+def _tracks(tracks: Sequence[item_views.InstanceTrack]) -> list[Any]:
     return [
         [
             track.name,

@@ -17,20 +17,7 @@ from lmms_eval_tasks.utils.core.output import Output, text_table
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.home import prepared_benchmark, read_table, table_file
-from lmms_eval_tasks.utils.people.agreement import (
-    Opposed,
-    SharedItem,
-    SharedItems,
-    SharedOptions,
-    correlate_difficulty,
-    find_consistency,
-    find_opposed,
-    people_consistency,
-    run_consistency,
-    share_items,
-    share_options,
-    two_runs,
-)
+from lmms_eval_tasks.utils.people import agreement
 from lmms_eval_tasks.utils.people.baseline import judge_keys
 from lmms_eval_tasks.utils.people.inquiries import ANSWER, Inquiry
 from lmms_eval_tasks.utils.people.responses import (
@@ -70,7 +57,7 @@ class People:
 @dataclass(frozen=True)
 class SharedTask:
     name: str
-    shared: SharedItems
+    shared: agreement.SharedItems
     labels: Sequence[str]
     signature: str
 
@@ -87,7 +74,7 @@ class SharedTask:
             for label, left in zip(labels, self.shared.left_out, strict=True)
             for why, ids in left.items()
         )
-        options = [share_options(items, run) for run in range(len(labels))]
+        options = [agreement.share_options(items, run) for run in range(len(labels))]
         difficulty = _difficulty_table(items, labels, options)
         difficulty.title = f"{self.name}: what is difficult, and what is chosen where both err"
         difficulty.caption = "\n".join(
@@ -98,12 +85,12 @@ class SharedTask:
         consistency.signature = difficulty.signature = self.signature
         return consistency, difficulty
 
-    def opposed(self) -> list[tuple[str, Opposed]]:
+    def opposed(self) -> list[tuple[str, agreement.Opposed]]:
         """The items that all runs get wrong and all people right, and the reverse, each with how many these are."""
         items, described = self.shared.items, []
         both = [(False, "every run wrong, every person right"), (True, "every run right, no person right")]
         for runs_right, words in both:
-            if found := find_opposed(items, runs_right):
+            if found := agreement.find_opposed(items, runs_right):
                 low, high = found.interval
                 counted = f"{len(found.ids):,} of {found.items:,} items, {found.percent:.1f}% [{low:.1f}, {high:.1f}]"
                 described.append((f"{words}: {counted}", found))
@@ -121,7 +108,7 @@ def share_tasks(
         found.append(
             SharedTask(
                 name,
-                share_items(responses, asked, parts),
+                agreement.share_items(responses, asked, parts),
                 [f"run {numbers[id(run)]}" for run, _ in entries],
                 f"{named}; {name}, version {versions_of(name, entries)}; {METHOD}",
             )
@@ -157,11 +144,11 @@ def shared_panels(found: SharedTask) -> list[Panel]:
     ]
 
 
-def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> FittingTable:
-    pairs = {f"{label}, people": run_consistency(items, run) for run, label in enumerate(labels)}
-    pairs["people, people"] = people_consistency(items)
+def _consistency_table(items: Sequence[agreement.SharedItem], labels: Sequence[str]) -> FittingTable:
+    pairs = {f"{label}, people": agreement.run_consistency(items, run) for run, label in enumerate(labels)}
+    pairs["people, people"] = agreement.people_consistency(items)
     for one, two in combinations(range(len(labels)), 2):
-        compared = find_consistency((item, two_runs(item, one, two)) for item in items)
+        compared = agreement.find_consistency((item, agreement.two_runs(item, one, two)) for item in items)
         pairs[f"{labels[one]}, {labels[two]}"] = compared
     headings = ("observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest")
     table = FittingTable("", headings)
@@ -177,7 +164,7 @@ def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> Fi
 
 
 def _difficulty_table(
-    items: Sequence[SharedItem], labels: Sequence[str], options: Sequence[SharedOptions | None]
+    items: Sequence[agreement.SharedItem], labels: Sequence[str], options: Sequence[agreement.SharedOptions | None]
 ) -> FittingTable:
     headings = ("", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
     table = FittingTable("", headings)
@@ -188,12 +175,12 @@ def _difficulty_table(
     return table
 
 
-def _difficulty_cells(items: Sequence[SharedItem], runs: Sequence[int]) -> list[Cell]:
-    found = correlate_difficulty(items, runs)
+def _difficulty_cells(items: Sequence[agreement.SharedItem], runs: Sequence[int]) -> list[Cell]:
+    found = agreement.correlate_difficulty(items, runs)
     return [0, NONE] if found is None else [found.items, _coefficient(found.rho, found.interval)]
 
 
-def _option_cells(found: SharedOptions | None) -> list[Cell]:
+def _option_cells(found: agreement.SharedOptions | None) -> list[Cell]:
     if found is None:
         return [NONE] * 4
     low, high = found.interval or (None, None)
@@ -268,23 +255,19 @@ def _print_keys(output: Output, inquiry: Inquiry, rows: Rows, source: Path) -> N
     for is_found, (claimed, other) in found.items():
         seen.add_row("people find it" if is_found else "people do not", claimed, other)
     output.table(seen)
-    shares: dict[str, tuple[int, int] | None] = {
-        "precision": (counts.hits, counts.extra),
-        "recall": (counts.hits, counts.missed),
-        "F1": None,
-        "accuracy": (counts.hits + neither, counts.extra + counts.missed),
+    shares = {
+        "precision": (counts.precision, counts.hits, counts.extra),
+        "recall": (counts.recall, counts.hits, counts.missed),
+        "F1": (counts.f1, 0, 0),  # of which there are no cases to count
+        "accuracy": (counts.accuracy, counts.hits + neither, counts.extra + counts.missed),
     }
-    values = {
-        "precision": counts.precision, "recall": counts.recall, "F1": counts.f1, "accuracy": counts.accuracy
-    }  # fmt: skip
     table = text_table("keys against people", "of what was asked", "%", "paper", numbers=True)
     table.signature = METHOD
-    for name, value in values.items():
-        counted = shares[name]
+    for name, (value, right, wrong) in shares.items():
         shown: Cell = "–" if value is None else Number(100 * value, unit="%", digits=2)
-        if value is not None and counted is not None and any(counted):
-            low, high = map(float, macro_interval([[(100.0, 1.0)] * counted[0] + [(0.0, 1.0)] * counted[1]]))
-            shown = Number(100 * value, low, high, sum(counted), "%", digits=2)
+        if value is not None and right + wrong:
+            low, high = map(float, macro_interval([[(100.0, 1.0)] * right + [(0.0, 1.0)] * wrong]))
+            shown = Number(100 * value, low, high, right + wrong, "%", digits=2)
         table.add_row(name, shown, inquiry.paper.get(name, ""))
     if (name := "Kendall tau-b") in inquiry.paper:
         table.add_row(name, "–" if counts.tau is None else f"{counts.tau:.4f}", inquiry.paper[name])

@@ -11,17 +11,8 @@ from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number, points
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+from lmms_eval_tasks.utils.scoring import compare
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
-from lmms_eval_tasks.utils.scoring.compare import (
-    Comparison,
-    Part,
-    ScoreDifference,
-    compare_records,
-    effect_above_chance,
-    holm,
-    paired_effect,
-    unpaired_effect,
-)
 from lmms_eval_tasks.utils.scoring.metrics import over_samples
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -41,7 +32,7 @@ READING = (
 class RunComparison:
     name: str
     runs: Mapping[int, Run]
-    compared: Mapping[Pair, Comparison]
+    compared: Mapping[Pair, compare.Comparison]
     references: Sequence[ReferencedMetric]
 
     def differences(self) -> list[str]:
@@ -86,7 +77,7 @@ class RunComparison:
 
 
 def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) -> RunComparison:
-    parts: dict[int, Part] = {
+    parts: dict[int, compare.Part] = {
         number: part for number, run in runs.items() if (part := comparable_parts(run).get(name)) is not None
     }
     first = next(iter(parts))
@@ -97,7 +88,7 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     if len(samples) == 1 and samples != {0}:
         metrics = [one for metric in metrics for one in (metric, *over_samples(metric))]
     compared = {
-        (one, two): compare_records(parts[one], parts[two], metrics)
+        (one, two): compare.compare_records(parts[one], parts[two], metrics)
         for one, two in pairs
         if set(parts[one]) == set(parts[two])
     }
@@ -133,7 +124,7 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
     return panels
 
 
-def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
+def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:
     """Say how much two runs share, and which scores, or the test, do not stand on all of it."""
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
@@ -149,11 +140,11 @@ def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
         yield f"  no {metric.title}: no item of both runs counts in it"
 
 
-def _difference_table(compared: Mapping[Pair, Comparison]) -> FittingTable:
+def _difference_table(compared: Mapping[Pair, compare.Comparison]) -> FittingTable:
     headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table = FittingTable("", headings, names=2, blank_repeats=True)
     tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
-    adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    adjusted = dict(zip(tests, compare.holm([test.p_value for test in tests.values()]), strict=True))
     for pair, comparison in compared.items():
         for difference in comparison.differences:
             unit, groups, test = difference.metric.unit, difference.groups, tests[pair]
@@ -181,7 +172,7 @@ def _p(value: float) -> Number:
     return Number(value, digits=3, least=0.001)
 
 
-def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:
+def _detectable(compared: Mapping[Pair, compare.Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:
     """The smallest differences that show at this size: with these runs' pairing, without it, and from chance."""
     # Of proportions alone: the formulas know nothing of a mean over strata.
     chance = {
@@ -199,8 +190,8 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
         # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
         if not test or not (test.metric.together or tested[test.metric].groups == tested[test.metric].items):
             continue
-        apart = unpaired_effect(test.groups, sum(test.shares) / 2) if test.groups else 0.0
-        together = paired_effect(test.groups, test.discordant) if test.groups else 0.0
+        apart = compare.unpaired_effect(test.groups, sum(test.shares) / 2) if test.groups else 0.0
+        together = compare.paired_effect(test.groups, test.discordant) if test.groups else 0.0
         # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
         known = bool(apart and together)
         table.add_row(
@@ -211,15 +202,17 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
             *(_above_chance(tested.get(metric), percent) for metric, percent in chance.items()),
             # By how much two runs near chance have to differ that were asked so many other questions each.
             *(
-                Number(100 * unpaired_effect(test.groups, percent / 100) if test.groups else None, unit="points")
+                Number(
+                    100 * compare.unpaired_effect(test.groups, percent / 100) if test.groups else None, unit="points"
+                )
                 for percent in chance.values()
             ),
         )
     return table
 
 
-def _above_chance(difference: ScoreDifference | None, percent: float) -> Number:
+def _above_chance(difference: compare.ScoreDifference | None, percent: float) -> Number:
     if difference is None:
         return Number(None)
     units = difference.groups if difference.metric.together else difference.items
-    return Number(100 * effect_above_chance(units, percent / 100), unit="points", signed=True)
+    return Number(100 * compare.effect_above_chance(units, percent / 100), unit="points", signed=True)

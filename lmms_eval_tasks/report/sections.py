@@ -217,7 +217,8 @@ def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]
 
 
 def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
-    rows, columns = strata.values(one), strata.values(two)
+    metric, rows, columns = reference.metric, strata.values(one), strata.values(two)
+    names = list(map(_plain, rows)), list(map(_plain, columns))
     maps = []
     for run in strata.runs:
         cells = {
@@ -225,24 +226,13 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
             for row in rows
             for column in columns
         }
-        caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
-        bounds = reference.metric.bounds
-        maps.append(
-            heat_map(
-                caption,
-                list(map(_plain, rows)),
-                list(map(_plain, columns)),
-                cells,
-                bounds,
-                run,
-                unit=reference.metric.unit,
-            )
-        )
+        caption = f"{metric.title} of {run.name} by {one} and {two}"
+        maps.append(heat_map(caption, *names, cells, metric.bounds, run, unit=metric.unit))
     return Panel(f"{reference.heading} by {one} and {two}", maps, GROUPS_NOTE)
 
 
 def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
-    column = max(strata.columns, key=lambda name: len(strata.values(name)))
+    metric, column = reference.metric, max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
     cells: dict[tuple[str, str], Estimate | None] = {
         (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
@@ -250,10 +240,8 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
         for run in strata.runs
     }
     tags = {run.tag: run.tag for run in strata.runs}
-    caption, bounds = f"{reference.metric.title} by {column} and run", reference.metric.bounds
-    figure = heat_map(
-        caption, list(map(_plain, values)), list(tags), cells, bounds, tags=tags, unit=reference.metric.unit
-    )
+    caption, rows = f"{metric.title} by {column} and run", list(map(_plain, values))
+    figure = heat_map(caption, rows, list(tags), cells, metric.bounds, tags=tags, unit=metric.unit)
     return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
 
 

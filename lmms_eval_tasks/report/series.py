@@ -26,24 +26,6 @@ from lmms_eval_tasks.utils.scoring.compare import ScoreDifference, compare_recor
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 
 
-@dataclass(frozen=True)
-class Spread:
-    mean: float
-    deviation: float | None
-    low: float
-    high: float
-    runs: int
-
-    @classmethod
-    def of(cls, scores: Sequence[float]) -> Spread:
-        deviation = stdev(scores) if len(scores) > 1 else None
-        return cls(mean(scores), deviation, min(scores), max(scores), len(scores))
-
-    @property
-    def text(self) -> str:
-        return "N/A" if self.deviation is None else f"{self.deviation:.2f}"
-
-
 def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """A table per task or group that runs of several seeds hold: each score's mean and spread."""
     seeds = [run for run in runs if run.series and run.series.name == SEED]
@@ -57,12 +39,9 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         table.signature = f"{name}, version {versions_of(name, entries)}; standard deviation of one run (n - 1)"
         for metric in (column.metric for column in columns_of(entries[0][1][0]) if column.metric):
             if metric.kind == "mean" and (scores := _scores(metric, entries)):
-                spread = Spread.of(scores)
-                average, low, high = (
-                    Number(value, unit=metric.unit) for value in (spread.mean, spread.low, spread.high)
-                )
-                deviation = Number(spread.deviation, unit=points(metric.unit), digits=2)
-                table.add_row(metric.title, average, deviation, low, high, spread.runs)
+                average, low, high = (Number(of(scores), unit=metric.unit) for of in (mean, min, max))
+                deviation = Number(stdev(scores) if len(scores) > 1 else None, unit=points(metric.unit), digits=2)
+                table.add_row(metric.title, average, deviation, low, high, len(scores))
         tables.append(table)
     return tables
 
@@ -212,9 +191,9 @@ def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: R
     known = [score.value for _, _, score in scored if score]
     note = "No seed has the score."
     if known:
-        spread = Spread.of(known)
-        dots.append(Dot(f"mean of {spread.runs} seeds", spread.mean, spread.low, spread.high, kind="mean"))
-        note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {spread.text}."
+        dots.append(Dot(f"mean of {len(known)} seeds", mean(known), min(known), max(known), kind="mean"))
+        deviation = f"{stdev(known):.2f}" if len(known) > 1 else "N/A"
+        note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {deviation}."
     ends = [end for dot in dots for end in (dot.low, dot.high) if end is not None]
     plot = DotPlot(
         f"{reference.metric.title} over seeds",

@@ -15,18 +15,8 @@ from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
+from lmms_eval_tasks.utils.scoring import shortcuts
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
-from lmms_eval_tasks.utils.scoring.shortcuts import (
-    ChoiceItem,
-    Shortcut,
-    TextModel,
-    chance,
-    constant_shortcuts,
-    prior_shortcuts,
-    same_choice,
-    score_shortcut,
-    text_shortcuts,
-)
 
 MOST_ANSWERS = 6
 """Different keys up to which questions without options count as a choice among the keys."""
@@ -37,7 +27,7 @@ class ChoiceSet:
     """The questions of one split, as the tasks ask them that share their items."""
 
     tasks: tuple[str, ...]
-    items: tuple[ChoiceItem, ...]
+    items: tuple[shortcuts.ChoiceItem, ...]
     left_out: int
     together: int | None
     whole: str
@@ -78,7 +68,7 @@ def _without_bars() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def _read_items(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> tuple[list[ChoiceItem], bool]:
+def _read_items(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> tuple[list[shortcuts.ChoiceItem], bool]:
     """The items that have two options or more, and whether their options are the keys that occur."""
     from_keys = not any(row["options"] for row in rows)
     answers = sorted({row["answer"] for row in rows if row["answer"]}) if from_keys else []
@@ -94,7 +84,7 @@ def _read_items(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> tup
         group = (row["group_id"], row.get("subset"))
         key = known.index(row["answer"]) if row["answer"] in known else None
         stratum = tuple(str(row[name]) for name in strata)
-        items.append(ChoiceItem(group, stratum, str(row["question"] or ""), options, key))
+        items.append(shortcuts.ChoiceItem(group, stratum, str(row["question"] or ""), options, key))
     return items, from_keys
 
 
@@ -109,7 +99,7 @@ PAIRED = "removed: of the right answers to items that count together, those in n
 WITHHELD = "The release withholds the keys, so no accuracy can be computed: only what the rules choose is shown."
 
 
-def _size(one: ChoiceSet) -> str:
+def describe_set(one: ChoiceSet) -> str:
     counts = Counter(len(item.options) for item in one.items)
     if one.from_keys:
         return f"{len(one.items):,} items without options, whose keys are {', '.join(one.items[0].options)},"
@@ -117,17 +107,17 @@ def _size(one: ChoiceSet) -> str:
     return f"{len(one.items):,} items of {options} options"
 
 
-def _rules(one: ChoiceSet, model: TextModel | None) -> list[Shortcut]:
-    rules = constant_shortcuts(one.items) if one.from_keys else text_shortcuts(one.items)
+def rules_of(one: ChoiceSet, model: shortcuts.TextModel | None) -> list[shortcuts.Shortcut]:
+    rules = shortcuts.constant_shortcuts(one.items) if one.from_keys else shortcuts.text_shortcuts(one.items)
     if model is None:
         return rules
     with show_progress() as progress:
-        return [*rules, *prior_shortcuts(model, one.items, progress)]
+        return [*rules, *shortcuts.prior_shortcuts(model, one.items, progress)]
 
 
-def _score_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
-    guess = chance(one.items, one.together)
-    scores = [score_shortcut(rule, one.items, one.together) for rule in rules]
+def score_table(one: ChoiceSet, rules: list[shortcuts.Shortcut]) -> FittingTable:
+    guess = shortcuts.chance(one.items, one.together)
+    scores = [shortcuts.score_shortcut(rule, one.items, one.together) for rule in rules]
     with_pairs = guess.pair is not None
     headings = ["what is chosen", "decided", "single accuracy", *([one.whole, "removed"] if with_pairs else [])]
     table = text_table(None, *headings)
@@ -153,14 +143,14 @@ def _share(percent: float, digits: int = 0) -> Number:
     return Number(percent, unit="%", digits=digits, after="%")
 
 
-def _choice_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
+def choice_table(one: ChoiceSet, rules: list[shortcuts.Shortcut]) -> FittingTable:
     """Without keys: of how many items each rule likes one option best, and how often it chooses alike in a group."""
-    shares = {rule.name: same_choice(rule, one.items, one.together) for rule in rules}
+    shares = {rule.name: shortcuts.same_choice(rule, one.items, one.together) for rule in rules}
     grouped = any(share is not None for share in shares.values())
     table = text_table(None, "what is chosen", "decided", *(["same text in a group"] if grouped else []))
     for rule in rules:
         share = shares[rule.name]
         same = Number(None, unit="%") if share is None else _share(share, digits=1)
-        decided = score_shortcut(rule, one.items, one.together).decided
+        decided = shortcuts.score_shortcut(rule, one.items, one.together).decided
         table.add_row(rule.name, _share(decided), *([same] if grouped else []))
     return table

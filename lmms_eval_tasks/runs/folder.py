@@ -13,21 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
-from lmms_eval_tasks.runs.run_files import (
-    BYPASS,
-    DATA_SET,
-    EARLIER_SAMPLE,
-    RESULTS,
-    CutShort,
-    ResultsFile,
-    Shard,
-    card_path,
-    list_runs,
-    read_results,
-    results_files,
-    sample_log,
-)
 from lmms_eval_tasks.utils.benchmark.benchmark import read_pointer
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
@@ -52,14 +39,14 @@ class LoggedItem:
 
     @property
     def only_predicted(self) -> bool:
-        return BYPASS in self.values
+        return run_files.BYPASS in self.values
 
     @property
     def data_set(self) -> DataSet:
         """Data set of the item; for a line of an earlier version, only whether it is sample data is known."""
-        if (logged := self.values["record"].get(DATA_SET)) is not None:
+        if (logged := self.values["record"].get(run_files.DATA_SET)) is not None:
             return DataSet.model_validate(logged)
-        scored, predicted = EARLIER_SAMPLE
+        scored, predicted = run_files.EARLIER_SAMPLE
         is_sample = scored in self.values or self.values.get(predicted) is True
         return DataSet(kind=SetKind.SAMPLE) if is_sample else UNKNOWN_SET
 
@@ -108,7 +95,7 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
                 what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 issues.add("lines", _EXPECTED, f"{what} ({where})")
             continue
-        line_form = AnyLine if isinstance(value, dict) and BYPASS in value else form
+        line_form = AnyLine if isinstance(value, dict) and run_files.BYPASS in value else form
         if read := validate_value(value, line_form, issues, where):
             record = read.record
             if record.item_id in seen:
@@ -141,7 +128,7 @@ class SeriesValue:
 def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
     """Return the value of each run of a series, in its order, from its folder's name, or else from the whole path."""
     # The name of a results file holds the time at which it was written.
-    named = [folder.parent if folder.name.endswith(RESULTS) else folder for folder in folders]
+    named = [folder.parent if folder.name.endswith(run_files.RESULTS) else folder for folder in folders]
     for texts in ([folder.name for folder in named], [folder.as_posix() for folder in named]):
         after = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER}){ENDS}", text, re.IGNORECASE) for text in texts]
         # Else the only number in which the texts differ, or that a single text has.
@@ -194,7 +181,7 @@ class Run:
     versions: Mapping[str, str]
     sets: Mapping[str, DataSet] = field(default_factory=dict)
     limited: str = ""
-    shard: Shard | None = None
+    shard: run_files.Shard | None = None
     card: Sections = field(default_factory=dict)
     only_predicted: bool = False
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -248,7 +235,7 @@ class Run:
     def items_of(self, task: str) -> tuple[LoggedItem, ...]:
         """Return the lines of one of its tasks, read again."""
         problems = Problems()
-        log = read_sample_log(sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
+        log = read_sample_log(run_files.sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
         kept = {record.item_id for record in self.records.get(task, ())}
         return tuple(item for item in log[0] if whole_id(item.record.item_id) in kept) if log else ()
@@ -283,12 +270,14 @@ def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bo
             ``--log_samples``, it was cut short, or a log or its card cannot be read.
         OSError: where a file cannot be read.
     """
-    files = results_files(source)
+    files = run_files.results_files(source)
     if not files:
-        raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
+        raise InputError(
+            f"{source} holds no run: Expected a file *{run_files.RESULTS}, as lmms-eval writes it to --output_path."
+        )
     try:
         run, cut = read_latest(files, partial(_read, allow_incomplete=False))
-    except CutShort:
+    except run_files.CutShort:
         if not allow_incomplete:
             raise
         run, _ = read_latest(files, partial(_read, allow_incomplete=True))
@@ -298,18 +287,18 @@ def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bo
         raise InputError(f"{run.path} holds no scores of {tasks}. {NOT_SCORED.format(run=run.path)}")
     notes = [note_cut(path) for path in cut]
     if len(whole := [path for path in files if path not in cut]) > 1:
-        listed = list_runs(source, whole)
+        listed = run_files.list_runs(source, whole)
         notes.append(f"{listed}; this is the latest, {run.path}. Name a folder or file to read another")
     return replace(run, notes=tuple(notes))
 
 
 def read_latest(files: Sequence[Path], read: Callable[[Path], Read]) -> tuple[Read, list[Path]]:
     """Return the latest run that was not cut short, by its files' dates, and the files of later ones that were."""
-    cut: dict[Path, CutShort] = {}
+    cut: dict[Path, run_files.CutShort] = {}
     for path in reversed(files):
         try:
             return read(path), list(cut)
-        except CutShort as error:
+        except run_files.CutShort as error:
             cut[path] = error
     raise cut[files[-1]]
 
@@ -326,7 +315,7 @@ def arrange(groups: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> dict[s
 
 def _read(path: Path, allow_incomplete: bool) -> Run:
     """Return the run of one results file; `CutShort` where that is all that is wrong with it."""
-    results = read_results(path)
+    results = run_files.read_results(path)
     problems, gaps = Problems(), Problems()
     logs: dict[str, Sequence[LoggedItem]] = {}
     logged: dict[str, tuple[int, int]] = {}
@@ -349,7 +338,7 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
             continue
         items, torn = log
         there = len(items)
-        name = sample_log(path, task).name
+        name = run_files.sample_log(path, task).name
         if expected is not None and there != expected:
             what = f"Expected {expected:,} items, as the results file counts, but got {there:,}."
             (gaps if there < expected else problems).add(name, what)
@@ -364,19 +353,21 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
         problems.add(path.name, "Expected a task of ours, but the run has none.", remedy=remedy if predicted else "")
     card: Sections = {}
     try:
-        card = read_run_card(card_path(path))
+        card = read_run_card(run_files.card_path(path))
     except InputError as error:
-        problems.add(card_path(path).name, str(error), remedy="Move it away: the run can be read without its card.")
+        problems.add(
+            run_files.card_path(path).name, str(error), remedy="Move it away: the run can be read without its card."
+        )
     problems.raise_if_any(f"{path} cannot be read")
     if gaps and not allow_incomplete:
         try:
             gaps.raise_if_any(f"{path} is of a run that was cut short while its sample logs were written")
         except InputError as error:
-            raise CutShort(f"{error}\n  {RUN_AGAIN} {INCOMPLETE}") from None
+            raise run_files.CutShort(f"{error}\n  {RUN_AGAIN} {INCOMPLETE}") from None
     return replace(assemble_run(path, results, logs), card=card, logged=logged, forms=forms)
 
 
-def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
+def assemble_run(path: Path, results: run_files.ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
     sets = {}
     for task, items in logs.items():
         found = {item.data_set for item in items}
@@ -404,11 +395,11 @@ def read_lines(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, lis
 
 
 def _open_log(
-    path: Path, task: str, form: type[LogLine], is_ours: bool, results: ResultsFile, problems: Problems
+    path: Path, task: str, form: type[LogLine], is_ours: bool, results: run_files.ResultsFile, problems: Problems
 ) -> SampleLog | None:
     """Return a task's log, empty where the run was cut short before it; None where it is not ours, or a problem."""
     try:
-        log = sample_log(path, task)
+        log = run_files.sample_log(path, task)
         if log.is_file():
             return read_sample_log(log, form, problems, is_ours)
     except (ValueError, OSError):
@@ -436,7 +427,7 @@ def _apart(paths: Sequence[Path]) -> dict[Path, str]:
     folders = [path.absolute().parent for path in paths]
     shared = commonpath(folders)
     parts = [
-        (*folder.relative_to(shared).parts, path.name.removesuffix(RESULTS))
+        (*folder.relative_to(shared).parts, path.name.removesuffix(run_files.RESULTS))
         for folder, path in zip(folders, paths, strict=True)
     ]
     for count in range(1, max(map(len, parts)) + 1):

@@ -168,12 +168,9 @@ def run_files(source: Path, pattern: str) -> list[Path]:
 def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:
     """The results files in a folder and below, by date; with other `ends` also those of which such a file is left."""
     found = [source] if source.is_file() else [path for end in ends for path in run_files(source, f"*{end}")]
-    for end in {*ends} - {RESULTS}:
-        found = [
-            path.with_name(f"{path.name.removesuffix(end)}{RESULTS}") if path.name.endswith(end) else path
-            for path in found
-        ]
-    return sorted(set(found), key=lambda path: (path.name, path))
+    end_of = re.compile("|".join(rf"{re.escape(end)}\Z" for end in ends))
+    results = {path.with_name(end_of.sub(RESULTS, path.name)) for path in found}
+    return sorted(results, key=lambda path: (path.name, path))
 
 
 def list_runs(source: Path, files: Sequence[Path]) -> str:

@@ -27,18 +27,6 @@ from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, publish
 from lmms_eval_tasks.utils.scoring import metrics
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate_units
 from lmms_eval_tasks.utils.scoring.compare import Part
-from lmms_eval_tasks.utils.scoring.metrics import (
-    SAMPLE_DATA,
-    SELF_AGREEMENT,
-    Kind,
-    Metric,
-    Units,
-    count_groups,
-    count_items,
-    over_samples,
-    score_tasks,
-    variances,
-)
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PAIR_METRICS = (
@@ -50,7 +38,7 @@ PAIR_METRICS = (
 """The scores of a task of no benchmark, whose items are taken for pairs."""
 
 
-def metrics_of(task: str) -> tuple[Metric, ...]:
+def metrics_of(task: str) -> tuple[metrics.Metric, ...]:
     known = registry().find_task(task)
     return tuple(known.kind.metrics) if known else PAIR_METRICS
 
@@ -117,7 +105,7 @@ class ScoreEntry(_Part):
     """Its name in lmms-eval's results."""
     title: str
     """Its name in tables."""
-    kind: Kind
+    kind: metrics.Kind
     """How values become a score: a mean, a number of groups, or a sum."""
     unit: str
     """Of the value and its interval; empty for plain numbers."""
@@ -229,7 +217,7 @@ def scores_schema() -> dict[str, Any]:
 
 def scores_of(run: Run) -> ScoresFile:
     """Return every score of each task and group of a run, with intervals, from its records."""
-    counted: dict[tuple[str, str], Units] = {}
+    counted: dict[tuple[str, str], metrics.Units] = {}
     parts = []
     for name, part in comparable_parts(run).items():
         try:
@@ -258,11 +246,11 @@ def values_of(run: Run) -> dict[str, dict[str, float | None]]:
             with suppress(KeyError):
                 units = [metric.units(records) for records in part.values()]
                 if any(units):
-                    values[name][metric.name] = score_tasks(metric, units)
+                    values[name][metric.name] = metrics.score_tasks(metric, units)
     return values
 
 
-def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str], Units]) -> PartScores:
+def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str], metrics.Units]) -> PartScores:
     """Return the scores of a task or group; `counted` keeps what counts in each, by task and score."""
     tasks = list(part)
     known = registry().find_task(tasks[0])
@@ -277,7 +265,7 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
                 counted[task, metric.name] = metric.units(part[task])
         units = [counted[task, metric.name] for task in tasks]
         if any(units):
-            split = variances(metric, part.values()) if several and metric.kind == "mean" else None
+            split = metrics.variances(metric, part.values()) if several and metric.kind == "mean" else None
             scores.append(_entry(metric, units, split))
     for metric in sample_metrics(one.metric for one in references) if several else ():
         scores.append(_entry(metric, [metric.units(part[task]) for task in tasks]))
@@ -302,16 +290,18 @@ def samples_of(records: Iterable[Record]) -> int:
     return most + 1 if most else 0
 
 
-def sample_metrics(leading: Iterable[Metric]) -> Iterator[Metric]:
-    return chain(*map(over_samples, leading), (SELF_AGREEMENT,))
+def sample_metrics(leading: Iterable[metrics.Metric]) -> Iterator[metrics.Metric]:
+    return chain(*map(metrics.over_samples, leading), (metrics.SELF_AGREEMENT,))
 
 
-def _listed(task: str) -> Iterator[Metric]:
+def _listed(task: str) -> Iterator[metrics.Metric]:
     """Return the scores of a task; the kind of its data is said elsewhere."""
-    return (metric for metric in metrics_of(task) if metric is not SAMPLE_DATA)
+    return (metric for metric in metrics_of(task) if metric is not metrics.SAMPLE_DATA)
 
 
-def _entry(metric: Metric, counted: Sequence[Units], split: tuple[float, float] | None = None) -> ScoreEntry:
+def _entry(
+    metric: metrics.Metric, counted: Sequence[metrics.Units], split: tuple[float, float] | None = None
+) -> ScoreEntry:
     score = estimate_units(metric, counted) if metric.kind == "mean" else None
     return ScoreEntry(
         metric=metric.name,
@@ -319,11 +309,11 @@ def _entry(metric: Metric, counted: Sequence[Units], split: tuple[float, float] 
         kind=metric.kind,
         unit=metric.unit,
         higher_is_better=metric.higher_is_better,
-        value=score.value if score else None if metric.kind == "mean" else score_tasks(metric, counted),
+        value=score.value if score else None if metric.kind == "mean" else metrics.score_tasks(metric, counted),
         low=score.low if score else None,
         high=score.high if score else None,
-        groups=sum(map(count_groups, counted)),
-        items=sum(map(count_items, counted)),
+        groups=sum(map(metrics.count_groups, counted)),
+        items=sum(map(metrics.count_items, counted)),
         **({"items_variance": split[0], "samples_variance": split[1]} if split else {}),
     )
 
