@@ -8,11 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
-from markupsafe import Markup
-
-import lmms_eval_tasks
-from lmms_eval_tasks.report.page import ASSETS
-from lmms_eval_tasks.report.page_files import run_badge, script_digest, template_environment
+from lmms_eval_tasks.report.page_files import ASSETS, render_page
 from lmms_eval_tasks.report.score_tables import columns_of
 from lmms_eval_tasks.runs.costs import READING, Cost, Price, cost_columns
 from lmms_eval_tasks.runs.folder import Run, name_runs
@@ -20,12 +16,10 @@ from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry, ScoresFile, metrics_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_text
-from lmms_eval_tasks.utils.core.text import escape_surrogates
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.reporting.columns import number_text
 from lmms_eval_tasks.utils.reporting.figure import fit_axis
-from lmms_eval_tasks.utils.reporting.palette import ink_styles
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.scoring.compare import Scored, rank_scores
 
@@ -318,7 +312,6 @@ def _printed_published(table: BoardTable) -> FittingTable:
     return shown
 
 
-STYLES = (ASSETS / "page.css", ASSETS / "board.css")
 SIZES = [*(name for _, name in RANGES), LARGEST]
 """Ranges of sizes in their order."""
 Filter = tuple[str, Callable[[BoardTable, Row], str]]
@@ -335,16 +328,11 @@ FILTERS: dict[str, Filter] = {
 def write_board(tables: Sequence[BoardTable], path: Path) -> None:
     """Write a board as one HTML page; the same scores and cards give the same bytes, whatever folders they lie in."""
     rows = list(_overview(tables))
-    script = (ASSETS / "board.js").read_text(encoding="utf-8").strip()
-    environment = template_environment(ASSETS)
-    environment.filters |= {
-        "number": number_text,
-        "cell_text": cell_text,
-        "percent": lambda share: f"{100 * share:.2f}%",
-        "score_of": PartScores.find,
-    }
-    page = environment.get_template("board.html").render(
-        version=lmms_eval_tasks.__version__,
+    page = render_page(
+        ASSETS / "board.html",
+        (ASSETS / "page.css", ASSETS / "board.css"),
+        [ASSETS / "board.js"],
+        {"number": number_text, "percent": lambda share: f"{100 * share:.2f}%", "score_of": PartScores.find},
         tables=tables,
         overview=rows if len(tables) > 1 else [],
         runs=len(rows),
@@ -355,12 +343,8 @@ def write_board(tables: Sequence[BoardTable], path: Path) -> None:
         ranks=RANKS,
         tests=TESTS,
         not_known=NOT_KNOWN,
-        badge=run_badge,
-        style=Markup("\n".join([ink_styles(), *(path.read_text(encoding="utf-8").strip() for path in STYLES)])),
-        script=Markup(script),
-        script_digest=script_digest(script),
     )
-    write_file(path, escape_surrogates(page))
+    write_file(path, page)
 
 
 def _filters(tables: Sequence[BoardTable]) -> Iterator[tuple[str, str, list[str]]]:

@@ -21,6 +21,7 @@ from lmms_eval_tasks.report.series import SERIES, curve_tables, gather_series, s
 from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.output import Output, open_output, show_progress
 from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups, read_filter
@@ -141,9 +142,9 @@ def report(
         print_cards(output, read, whole=card)
         print_differences(output, read, tasks, explain=False)
         if html:
-            from lmms_eval_tasks.report.page import write_page
+            from lmms_eval_tasks.report.page import build_page
 
-            write_page(read, html, task, clips, beside, money)
+            write_file(html, build_page(read, task, clips, beside, money))
             output.note(f"Page: {html.absolute()}")
         if figures:
             from lmms_eval_tasks.report.page import write_figures

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-import lmms_eval_tasks
 from lmms_eval_tasks.report.card_tables import cost_panels
-from lmms_eval_tasks.report.page_files import Clips, ClipShelf, run_badge, script_digest, template_environment
+from lmms_eval_tasks.report.page_files import ASSETS, Clips, ClipShelf, render_page
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.repeats import best_notes, find_several, sample_panels
@@ -24,11 +23,9 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import applying_hazards, describe_hazard
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.table import cell_text
-from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.reporting.figure import Figure
-from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
+from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 
 LONGEST_NAME = 200
@@ -63,22 +60,8 @@ def write_figures(runs: Sequence[Run], folder: Path, only: str = "", progress: P
     return len(figures)
 
 
-ASSETS = Path(__file__).parent / "assets"
-TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css", "drawn.css")
 SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "graph.js", "curves.js", "detail.js", "browser.js")
-
-
-def write_page(
-    runs: Sequence[Run],
-    path: Path,
-    only: str = "",
-    clips: Clips = Clips.auto,
-    people: People | None = None,
-    price: Price | None = None,
-) -> None:
-    """Write the report of runs as one HTML page; the same runs and data give the same bytes."""
-    write_file(path, escape_surrogates(build_page(runs, only, clips, people, price)))
 
 
 def build_page(
@@ -88,6 +71,7 @@ def build_page(
     people: People | None = None,
     price: Price | None = None,
 ) -> str:
+    """The report of runs as one HTML page; the same runs and data give the same bytes."""
     from lmms_eval_tasks.utils.reporting.drawing import page_figures
 
     runs, sections = build_sections(runs, only)
@@ -117,17 +101,16 @@ def build_page(
         for task in dict.fromkeys(task for section in sections for task in section.tasks)
     }
     embed = shelf.embeds(clips)
-    script = "\n".join(_read(name) for name in SCRIPTS)
     about = {
         "runs": [[str(number), run.title] for number, run in enumerate(runs, start=1)],
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
     cards = [run.card for run in runs]
-    environment = template_environment(ASSETS)
-    environment.filters["cell_text"] = cell_text
-    return environment.get_template(TEMPLATE).render(
-        version=lmms_eval_tasks.__version__,
+    return render_page(
+        ASSETS / "page.html",
+        (ASSETS / name for name in STYLES),
+        (ASSETS / name for name in SCRIPTS),
         runs=[
             {
                 "tag": str(number),
@@ -145,18 +128,10 @@ def build_page(
         ],
         warnings=run_warnings(runs, only),
         sections=sections,
-        style=Markup("\n".join([ink_styles(), *map(_read, STYLES)])),
-        badge=run_badge,
         drawn=lambda figure: drawn[id(figure)],
         hues=len(HUES),
-        script=Markup(script),
-        script_digest=script_digest(script),
         about=Markup(as_json(about)),
         blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
         listing=Markup(as_json(shelf.listing(embed))),
         encoded=list(shelf.encoded()) if embed else [],
     )
-
-
-def _read(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8").strip()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
+import lmms_eval_tasks
+from lmms_eval_tasks.utils.core.table import cell_text
+from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
+from lmms_eval_tasks.utils.reporting.palette import ink_styles
 
 EMBEDDED_AT_MOST = 30_000_000
 """Bytes of clips that a page holds by default; base64 makes a third more of them."""
@@ -67,23 +67,38 @@ class ClipShelf:
 ASSETS = Path(__file__).parent / "assets"
 
 
-def template_environment(folder: Path) -> Environment:
-    """Jinja's environment for the HTML templates of a folder and those that all pages share."""
+def render_page(
+    template: Path,
+    styles: Iterable[Path],
+    scripts: Iterable[Path],
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+    **values: Any,
+) -> str:
+    """The HTML of a page, from a template that may take macros of those that all pages share."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
-        loader=FileSystemLoader([folder, ASSETS]),
+    environment = Environment(
+        loader=FileSystemLoader([template.parent, ASSETS]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"cell_text": cell_text, **(filters or {})}
+    style, script = (
+        "\n".join(path.read_text(encoding="utf-8").strip() for path in paths) for paths in (styles, scripts)
+    )
+    page = environment.get_template(template.name).render(
+        version=lmms_eval_tasks.__version__,
+        style=Markup(f"{ink_styles()}\n{style}"),
+        script=Markup(script),
+        # By it the page's content security policy names its script, so that no other one runs.
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        badge=_badge,
+        **values,
+    )
+    return escape_surrogates(page)
 
 
-def run_badge(tag: str) -> Markup:
+def _badge(tag: str) -> Markup:
     return Markup('<span class="run-badge" data-run="{0}">{0}</span>').format(tag) if tag else Markup("")
-
-
-def script_digest(script: str) -> str:
-    """The digest by which a page's content security policy names its script, so that no other one runs."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

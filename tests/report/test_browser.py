@@ -19,7 +19,7 @@ from PIL import Image
 from sample_runs import write_sample_run
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.report.page import write_page
+from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
@@ -244,7 +244,7 @@ def test_clips_play_and_a_missing_one_is_said(
 ) -> None:
     path, run = tmp_path / "report.html", read_run(sample_runs[0])
     for clips, scheme in ((Clips.embed, "blob"), (Clips.link, "file")):
-        write_page([run], path, "cast_bench", clips)
+        path.write_text(build_page([run], "cast_bench", clips), "utf-8")
         page.open(path.as_uri())
         page.run("document.getElementById('items').scrollIntoView()")  # Chromium starts no clip that is out of sight.
         # Not where it is: by the time that a busy machine asks, it may have begun anew.
@@ -258,7 +258,7 @@ def test_clips_play_and_a_missing_one_is_said(
     clip = sample_home / "cast_bench" / "videos" / docs_of(task_state("cast_bench"))[0]["clip"]
     away = clip.rename(clip.with_suffix(".away"))
     try:
-        write_page([run], path, "cast_bench")
+        path.write_text(build_page([run], "cast_bench"), "utf-8")
     finally:
         away.rename(clip)
     page.open(path.as_uri())
@@ -326,7 +326,7 @@ def test_graphs_and_losses_are_drawn_and_events_play_the_clip(page: Page, writte
 
 def test_what_a_model_says_is_text(page: Page, tmp_path: Path) -> None:
     run = write_sample_run(tmp_path / HOSTILE[9:17], [TASK, "cast_bench"], lambda task, doc: HOSTILE)
-    write_page([read_run(run)], tmp_path / "report.html")
+    (tmp_path / "report.html").write_text(build_page([read_run(run)]), "utf-8")
     page.open((tmp_path / "report.html").as_uri())
     said = page.run("return JSON.stringify(document.querySelector('.answer pre').textContent)")
     # A lone surrogate, which no UTF-8 file can hold, is replaced where a saved response is read.
@@ -346,7 +346,7 @@ def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -
         write_run(tmp_path / "one", answers, ("mvp_mini_intuitive_physics",), strata, question=question, **fields)
     )
     runs = [run, replace(run, name="two")]
-    write_page(runs, tmp_path / "report.html")
+    (tmp_path / "report.html").write_text(build_page(runs), "utf-8")
     opened, painted, filtered = [], [], []
     for _ in range(3):
         page.open((tmp_path / "report.html").as_uri())

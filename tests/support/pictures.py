@@ -17,7 +17,7 @@ from docs import ROOT
 from PIL import Image
 from sample_runs import TASKS, at, prepare_sample, sometimes, write_sample_run
 
-from lmms_eval_tasks.report.page import write_page
+from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.runs.folder import read_run
 
 DOCS = ROOT / "docs"
@@ -36,7 +36,7 @@ def write_runs(folder: Path) -> list[Path]:
 
 
 def write_report(runs: Sequence[Path], path: Path) -> Path:
-    write_page([read_run(run) for run in runs], path)
+    path.write_text(build_page([read_run(run) for run in runs]), "utf-8")
     return path
 
 

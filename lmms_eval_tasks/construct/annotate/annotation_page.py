@@ -12,23 +12,21 @@ from typing import Any
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 
-import lmms_eval_tasks
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedItem, asked_items
 from lmms_eval_tasks.construct.engine.config import read_config
 from lmms_eval_tasks.registry import read_card
-from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
-from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, script_digest, template_environment
+from lmms_eval_tasks.report.page_files import ASSETS as REPORT_ASSETS
+from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, render_page
 from lmms_eval_tasks.report.page_items import as_json
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.text import clock, escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.core.text import clock, summarize_names
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.prepare import link_or_copy
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, InquiryForm
-from lmms_eval_tasks.utils.reporting.palette import ink_styles
 
 TASKS: Mapping[InquiryForm, str] = {
     "choice": "Watch the clip, then answer the question about it. If you are not sure, give the answer that you think "
@@ -135,7 +133,7 @@ def write_pages(
             for name, file in shelf.files.items():
                 if not (folder / CLIPS / name).exists():
                     link_or_copy(file.resolve(), folder / CLIPS / name)
-        write_file(path, escape_surrogates(text))
+        write_file(path, text)
         written.append(path)
     return written
 
@@ -224,7 +222,6 @@ def _build(
     sample: bool,
     texts: PageTexts,
 ) -> str:
-    script = "\n".join(path.read_text(encoding="utf-8").strip() for path in SCRIPTS)
     about = {
         "plan": plan_digest(plan),
         "annotator": annotator,
@@ -242,20 +239,15 @@ def _build(
         (name, base64.b64encode(path.read_bytes()).decode("ascii"))
         for name, path in (shelf.files.items() if embed else ())
     ]
-    return (
-        template_environment(ASSETS)
-        .get_template("page.html")
-        .render(
-            version=lmms_eval_tasks.__version__,
-            annotator=annotator,
-            sample=sample,
-            instructions=texts.instructions_for(inquiry),
-            consent=texts.consent,
-            closing=texts.closing or CLOSING,
-            style=Markup("\n".join([ink_styles(), *(path.read_text(encoding="utf-8").strip() for path in STYLES)])),
-            script=Markup(script),
-            script_digest=script_digest(script),
-            about=Markup(as_json(about)),
-            encoded=encoded,
-        )
+    return render_page(
+        ASSETS / "page.html",
+        STYLES,
+        SCRIPTS,
+        annotator=annotator,
+        sample=sample,
+        instructions=texts.instructions_for(inquiry),
+        consent=texts.consent,
+        closing=texts.closing or CLOSING,
+        about=Markup(as_json(about)),
+        encoded=encoded,
     )
