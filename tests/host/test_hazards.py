@@ -16,7 +16,6 @@ from task_states import new_state
 
 from lmms_eval_tasks.host import saving
 from lmms_eval_tasks.host.model.identity import installed_version, read_weights
-from lmms_eval_tasks.host.model.readers import QwenReader
 from lmms_eval_tasks.host.saving import adapter_of, gather, version_of
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs import hazards
@@ -96,8 +95,8 @@ def test_on_which_runs_each_hazard_applies(expected: Expected, monkeypatch: pyte
         ("chat.async_openai", ""),
     ):  # fmt: skip
         show(f"lmms_eval.models.{module}", model_args=arguments)
-    replaced = str(QwenReader("pyav", "torchcodec", "it fails"))
-    for reader in ("decord", str(QwenReader("decord")), replaced, str(QwenReader("torchcodec")), "PyAV", None):
+    replaced = "qwen-vl-utils: pyav in place of torchcodec"
+    for reader in ("decord", "qwen-vl-utils: decord", replaced, "qwen-vl-utils: torchcodec", "PyAV", None):
         show(OTHER, reader=reader)
     expected("\n".join(lines))
 

@@ -81,17 +81,13 @@ def read_opened() -> None:
 
 
 @dataclass(frozen=True)
-class QwenReader:
+class ClipReader:
     name: str
-    instead_of: str | None = None
-    reason: str | None = None
-
-    def __str__(self) -> str:
-        instead = f" in place of {self.instead_of}" if self.instead_of else ""
-        return f"qwen-vl-utils: {self.name}{instead}"
+    read: Callable[[Path, int], tuple[int, str]]
+    warning: str | None = None
 
 
-def settle_reader() -> QwenReader:
+def settle_reader() -> ClipReader:
     """Find by which reader qwen-vl-utils decodes clips, with ours in its table for those that cannot be used."""
     from qwen_vl_utils import vision_process
 
@@ -111,13 +107,18 @@ def settle_reader() -> QwenReader:
             f"another: {', '.join(reader for reader in readers if not reasons.get(reader))}."
         )
     elif reasons[name]:
-        return QwenReader(FALLBACK)
-    reader = readers[name]
-    return QwenReader(PYAV, name, reader.reason) if isinstance(reader, StandIn) and reader.reason else QwenReader(name)
+        name = FALLBACK
+    reader = readers.get(name)
+    if not isinstance(reader, StandIn) or not reader.reason:
+        return ClipReader(f"qwen-vl-utils: {name}", _by_qwen)
+    warning = (
+        f"qwen-vl-utils would read clips by {name}, which cannot be used here ({reader.reason}). They are read by PyAV "
+        "instead, which gives the same frames."
+    )
+    return ClipReader(f"qwen-vl-utils: {PYAV} in place of {name}", _by_qwen, warning)
 
 
 def _find_fault(readers: Mapping[str, Any], name: str, clip: Path) -> str | None:
-    """Return the reason a reader cannot be used, or None if it can decode a clip."""
     if name not in readers:
         return "there is no such reader"
     try:
@@ -131,22 +132,6 @@ BY_URL = "pass_video_url"
 """The argument by which adapters of lmms-eval hand clips to a server, which decodes them."""
 _QWEN_CALLS = frozenset({"process_vision_info", "fetch_video"})
 """Functions of qwen-vl-utils, by the names that adapters have for them, also where it is not installed."""
-
-
-@dataclass(frozen=True)
-class ClipReader:
-    name: str
-    read: Callable[[Path, int], tuple[int, str]]
-    qwen: QwenReader | None = None
-
-    @property
-    def warning(self) -> str | None:
-        if self.qwen is None or self.qwen.reason is None:
-            return None
-        return (
-            f"qwen-vl-utils would read clips by {self.qwen.instead_of}, which cannot be used here "
-            f"({self.qwen.reason}). They are read by PyAV instead, which gives the same frames."
-        )
 
 
 def _by_pyav(path: Path, frames: int) -> tuple[int, str]:
@@ -186,8 +171,7 @@ def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
         return None
     called = list(_called(kind))
     if any(name in _QWEN_CALLS or _package_of(value) == "qwen_vl_utils" for name, value in called):
-        reader = settle_reader()
-        return ClipReader(str(reader), _by_qwen, reader)
+        return settle_reader()
     if any(name == "read_video" and _package_of(value) == "lmms_eval" for name, value in called):
         return HOST
     if any("decord" in (name, _package_of(value)) or name == "load_video_decord" for name, value in called):
@@ -235,7 +219,6 @@ def _called(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield names that a function's code has, with those of the functions in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
