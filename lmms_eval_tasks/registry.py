@@ -23,8 +23,6 @@ from lmms_eval_tasks.utils.data.card import Card
 if TYPE_CHECKING:
     import datasets
 
-    from lmms_eval_tasks.utils.data.prepare import Build
-
 
 GROUP = "lmms_eval_tasks.benchmarks"
 _OURS = "lmms-eval-tasks"
@@ -249,7 +247,7 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
 
 
 @contextmanager
-def building(benchmark: str) -> Iterator[Build]:
+def building(benchmark: str) -> Iterator[prepare.Build]:
     """Build a benchmark's folder; what was there is replaced only when the block ends without an error.
 
     The block gets the build. Its ``add_split(split, rows, extra, clips, origin, progress)`` places a split's clips and

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.report import prepared_tables
@@ -19,9 +20,6 @@ from lmms_eval_tasks.utils.core.output import Output, make_console, show_progres
 from lmms_eval_tasks.utils.core.text import MISSING, parse_arguments, summarize_names
 from lmms_eval_tasks.utils.data.home import SAMPLE_REMEDY, benchmark_dir, home, read_manifest, skip_missing
 from lmms_eval_tasks.utils.data.survey import check_split
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def check(

@@ -75,7 +75,6 @@ def open_runs(
     names: Sequence[str] = (),
     task: str = "",
 ) -> list[Run]:
-    """Read runs, name them, and say what their readers have to know; errors also as for `read_run`."""
     runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
     refuse_doubled([run.path for run in runs], sources)
     named = name_runs(runs, names)

@@ -60,7 +60,6 @@ def refuse_samples(runs: Sequence[ScoredRun]) -> None:
 
 
 def exported_parts(run: ScoredRun) -> list[PartScores]:
-    """The tasks and groups of a run that have a leading score and are of real data."""
     return [part for part in run.scores.parts if not is_sample(part) and part.find(part.leading) is not None]
 
 

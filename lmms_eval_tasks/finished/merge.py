@@ -152,7 +152,6 @@ class Part:
 
     @property
     def tasks(self) -> dict[str, int]:
-        """Tasks of the whole run, and how many items it asks of each."""
         assert self.form.shard is not None, f"{self.path} is of a part"
         counts = self.form.shard.n_samples
         start = self.form.config.offset or 0

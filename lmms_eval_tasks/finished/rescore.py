@@ -197,8 +197,6 @@ def _find_docs(
 
 
 def asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
-    """Return a prepared row as it was asked, and where the model gave no answer, why; None says that it gave one."""
-
     def facts(record: Record, response: object) -> dict[str, Any]:
         why = (record.unscored_reason, record.detail) if record.is_silent([response]) else None
         return {"asked": record.asked, UNANSWERED: why, "cut_off": record.detail == CUT_OFF}

@@ -268,7 +268,6 @@ def _fill(
     allow_incomplete: bool,
     problems: Problems,
 ) -> Slot:
-    """Return the file of a place, where runs hold its tasks; what is wrong with them is noted."""
     card, form = place.benchmark.card, find_form(place.benchmark.name)
     part = form.parts[0]
     tasks = tasks_of_part(registry().tasks_of(card.name), place.split, part)

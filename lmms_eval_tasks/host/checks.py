@@ -1,4 +1,7 @@
-"""Checks of a run before weights are loaded: options, tasks, forms of answers, weights and output path."""
+"""Checks of a run before weights are loaded: options, tasks, forms of answers, weights and output path.
+
+Each gives the reason why the run should not begin, or None.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,6 @@ NAMED_MODEL = frozenset({"shared_vllm", "sglang", "vllm", "vllm_generate"})
 
 
 def describe_refused() -> str | None:
-    """Return the refused options of the running command and the reasons, or None if it has none of them."""
     options = command_options()
     reasons = [f"--{name} {reason}" for name, reason in REFUSED.items() if options.get(name)]
     if options.get("model") == "from_log":
@@ -47,7 +49,6 @@ def describe_refused() -> str | None:
 
 
 def _resolve(model: str, force_simple: bool = False) -> Any:
-    """Return lmms-eval's entry of a model; None where there is no such model, as lmms-eval says itself."""
     from lmms_eval.models import MODEL_REGISTRY_V2
 
     try:
@@ -57,14 +58,12 @@ def _resolve(model: str, force_simple: bool = False) -> Any:
 
 
 def describe_unknown(names: Iterable[str], matched: Collection[str], known: Iterable[str]) -> str | None:
-    """Return the names of a run's ``--tasks`` that match nothing, with suggestions, or None if all match."""
     unknown = [name for name in names if not (name in matched or fnmatch.filter(matched, name) or Path(name).is_file())]
     reasons = [f"There is no task, group or tag {name!r}.{suggest(name, known)}" for name in unknown]
     return "\n".join([*reasons, "All of them: lmms-eval --tasks list"]) if unknown else None
 
 
 def describe_unsplit(others: Sequence[str], splits: bool = True) -> str | None:
-    """Return the reason a run with tasks of others cannot be split into parts, or None if it can or is not to be."""
     try:
         shard = read_shard() if splits else None
     except InputError as error:
@@ -78,7 +77,6 @@ def describe_unsplit(others: Sequence[str], splits: bool = True) -> str | None:
 
 
 def describe_misfit(model: str, tasks: Mapping[str, frozenset[AnswerForm]], kind: object = None) -> str | None:
-    """Return the reason a model, of a class where it is known, cannot answer tasks; None if it can or who knows."""
     if kind is None and model not in MODELS and frozenset().union(*tasks.values()) == {AnswerForm.WORDS}:
         return None  # importing somebody else's model can take long
     if (kind := kind or _find_class(model)) is None:
@@ -111,7 +109,6 @@ def _find_class(model: str) -> Any:
 
 
 def describe_unready(options: Mapping[str, Any]) -> str | None:
-    """Return why a run would be lost, for its output path or its weights; None if no reason is known."""
     reasons = [describe_absent(str(options.get("model")), parse_arguments(options.get("model_args")))]
     path = options.get("output_path")
     if path and (reason := why_unwritable(Path(path))):
@@ -123,7 +120,6 @@ def describe_unready(options: Mapping[str, Any]) -> str | None:
 
 
 def describe_absent(model: str, arguments: Mapping[str, str]) -> str | None:
-    """Return the reason the weights of a model cannot be obtained, or None if they can or that is not known."""
     import huggingface_hub
     from huggingface_hub import constants, errors, file_download
 

@@ -33,7 +33,6 @@ class Exchange:
     size: int = 1
 
     def gather(self, value: Value) -> list[Value]:
-        """Return the values that all ranks pass, in order of rank."""
         if self.size == 1:
             return [value]
         import torch.distributed as dist
@@ -101,7 +100,6 @@ def called_by(module: str) -> Iterator[FrameType]:
 
 
 def on_command_line() -> bool:
-    """Whether lmms-eval's command line has called the caller."""
     return any(called_by(COMMAND_LINE))
 
 

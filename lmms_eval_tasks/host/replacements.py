@@ -279,7 +279,6 @@ def add_views(manager: Any, names: Iterable[Any]) -> None:
 
 
 def _view_entries(index: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the entry of a task's view, or those of a group's view and of its tasks."""
     members, parent = registry().find_members(name), registry().find_parent(name)
     names = dict.fromkeys((name, *(task.name for task in members)))
     parents = {view: registry().find_parent(view) for view in names}
@@ -333,7 +332,6 @@ def bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any])
 
 
 def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """Return the pointer of one of our tasks, or those of a group's or tag's; nothing for other people's tasks."""
     return (pointer for _, pointer in _members(index, name) if pointer)
 
 

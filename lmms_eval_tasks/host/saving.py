@@ -118,7 +118,6 @@ def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
 
 
 def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
-    """Return the results file that lmms-eval's tracker has just saved, on the first rank alone."""
     if not tracker.output_path or not isinstance(results, Results):
         return None
     folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
@@ -398,7 +397,6 @@ def version_of(package: str) -> str | None:
 
 
 def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, run_card.Value]]:
-    """Return the card of a run that has just ended in this process, from lmms-eval's results."""
     run = CardRun(results, evaluation)
     card: dict[str, dict[str, run_card.Value]] = {}
     reasons: dict[str, run_card.Value] = {}
@@ -428,7 +426,6 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
 
 
 def _plain(value: Any) -> run_card.Value:
-    """Return a value as cards have it: a text, or a number."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or isinstance(value, (str, int)):

@@ -83,7 +83,6 @@ def print_differences(
 
 
 def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTable]:
-    """One table per task or group of which a card says what its answers cost: a row per run."""
     tables = []
     for name, entries in entries_of(runs, only).items():
         costs = [(run.title, Cost.of(run.card, tasks)) for run, tasks in entries]

@@ -86,7 +86,6 @@ class SharedTask:
         return consistency, difficulty
 
     def opposed(self) -> list[tuple[str, agreement.Opposed]]:
-        """The items that all runs get wrong and all people right, and the reverse, each with how many these are."""
         items, described = self.shared.items, []
         both = [(False, "every run wrong, every person right"), (True, "every run right, no person right")]
         for runs_right, words in both:

@@ -71,7 +71,6 @@ def pair_at_random(
 
 
 def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Question]:
-    """The pairs of each question that has several; the other groups are counted."""
     groups: defaultdict[str, list[AskedRecord]] = defaultdict(list)
     for record, prompt in part:
         groups[record.group_id].append((record, prompt))

@@ -19,17 +19,7 @@ from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_te
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
-from lmms_eval_tasks.utils.scoring.bootstrap import (
-    DRAWS,
-    METHOD,
-    SEED,
-    Estimate,
-    Records,
-    Strata,
-    estimate,
-    refuse_counts,
-    statistic_of,
-)
+from lmms_eval_tasks.utils.scoring import bootstrap
 from lmms_eval_tasks.utils.scoring.metrics import SELF_AGREEMENT, Counts, Metric, Stratum, over_samples, variances
 
 HEADINGS = ("score", "samples", "mean", "any of k", "all of k", "majority", "from samples", "agreement")
@@ -55,7 +45,7 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]
         rotated = any(record.orders for record in run.records[tasks[0]])
         over = "orders of its options" if rotated else "samples"
         table = FittingTable(f"{name}: over {over}", ("run", *HEADINGS), names=2, blank_repeats=True)
-        table.signature = f"{name}, version {versions_of(name, entries)}; {METHOD}"
+        table.signature = f"{name}, version {versions_of(name, entries)}; {bootstrap.METHOD}"
         for run, tasks in entries:
             parts = [run.records[task] for task in tasks]
             records = [record for part in parts for record in part]
@@ -72,9 +62,9 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]
                     run.title,
                     metric.title,
                     samples,
-                    *(score_number(one, estimate(one, parts)) for one in (mean, *beside)),
+                    *(score_number(one, bootstrap.estimate(one, parts)) for one in (mean, *beside)),
                     Number(100 * within / samples / total if total else None, unit="%"),
-                    score_number(SELF_AGREEMENT, estimate(SELF_AGREEMENT, parts)),
+                    score_number(SELF_AGREEMENT, bootstrap.estimate(SELF_AGREEMENT, parts)),
                 )
         if table.rows:
             table.caption = READING
@@ -88,15 +78,15 @@ Key = tuple[Stratum, str]
 @dataclass(frozen=True)
 class BestOf:
     place: int
-    best: Estimate
+    best: bootstrap.Estimate
     mean: float
     runs: int
     inflation: float
 
 
-def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
+def best_of(metric: Metric, runs: Sequence[bootstrap.Records]) -> BestOf | None:
     """The highest score among runs of the same items, of equal ones the first; None where a run has no score."""
-    estimates = [estimate(metric, [records]) for records in runs]
+    estimates = [bootstrap.estimate(metric, [records]) for records in runs]
     known = [found for found in estimates if found is not None]
     if len(known) < len(runs):
         return None
@@ -105,27 +95,27 @@ def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
     return BestOf(place, best, mean, len(known), inflation(metric, runs))
 
 
-def inflation(metric: Metric, runs: Sequence[Records], draws: int = DRAWS, seed: int = 0) -> float:
+def inflation(metric: Metric, runs: Sequence[bootstrap.Records], draws: int = bootstrap.DRAWS, seed: int = 0) -> float:
     """The expected excess of the best of some runs over its own mean if none is better than another."""
-    refuse_counts(metric)
+    bootstrap.refuse_counts(metric)
     counted = [_count_groups(metric, records) for records in runs]
     keys = sorted({key for counts in counted for key in counts})
     # Sorted, so that the draws do not depend on the order in which the runs come.
     columns = sorted([counts.get(key, (0.0, 0.0)) for key in keys] for counts in counted)
     places = sorted({place for place, _ in keys})
     groups = {place: [at for at, key in enumerate(keys) if key[0] == place] for place in places}
-    strata = Strata.of(
+    strata = bootstrap.Strata.of(
         [tuple(number for column in columns for number in column[at]) for at in groups[place]] for place in places
     )
     sums = strata.draw(np.random.default_rng(seed), draws)
-    score = statistic_of(metric, [places])
+    score = bootstrap.statistic_of(metric, [places])
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = np.stack([score(sums[..., 2 * run : 2 * run + 2]) for run in range(len(columns))], axis=1)
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
     return float((drawn - drawn.mean(axis=0)).max(axis=1).mean()) if len(drawn) else float("nan")
 
 
-def _count_groups(metric: Metric, records: Records) -> Mapping[Key, Counts]:
+def _count_groups(metric: Metric, records: bootstrap.Records) -> Mapping[Key, Counts]:
     counts: dict[Key, Counts] = {}
     for place, units in metric.units(records).items():
         for unit in units:
@@ -137,7 +127,7 @@ def _count_groups(metric: Metric, records: Records) -> Mapping[Key, Counts]:
 OPTIMISTIC = (
     "The authors report the best of several runs and prompts. That is an optimistic choice: the gain by choosing is "
     "how far the best of as many runs that do not differ is expected to lie above one of them (bootstrap over groups, "
-    f"{DRAWS:,} draws, seed {SEED}, the same draw for all runs)."
+    f"{bootstrap.DRAWS:,} draws, seed {bootstrap.SEED}, the same draw for all runs)."
 )
 
 
@@ -233,7 +223,9 @@ def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]
         for several in scored:
             table.add_row(several.model, *several.cells())
         table.caption = "\n".join((OPTIMISTIC, *sentences))
-        table.signature = "; ".join((*dict.fromkeys(name for several in scored for name in several.versions), METHOD))
+        table.signature = "; ".join(
+            (*dict.fromkeys(name for several in scored for name in several.versions), bootstrap.METHOD)
+        )
         shown += [table] if scored else [f"{title}. {sentence}" for sentence in sentences]
     return shown
 

@@ -120,7 +120,6 @@ STANDS_APART = "are shown without scores of people or published models."
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group that a run holds: a row per run."""
     tables = []
     for name, entries in entries_of(runs, only).items():
         columns = columns_of(entries[0][1][0])
@@ -173,7 +172,6 @@ def _compared(score: Estimate | None, reference: float | None, of: str = "") -> 
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
-    """One table per task: a row per combination of the named stratum columns, in their alphabetical order."""
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
     tables = []

@@ -60,7 +60,6 @@ def build_sections(runs: Sequence[Run], only: str = "") -> tuple[list[Run], list
 
 
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
-    """The section of a task or group, from the runs that hold it, each with its number on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [
         RunRecords(str(number), run.title, [run.records[task] for task in of], run.apart(of), run.path)
@@ -167,7 +166,6 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
 
 
 def _axis(reference: ReferencedMetric, dots: Sequence[Dot]) -> tuple[float, float]:
-    """A reference's whole range, or for a difference what holds every value and interval."""
     values = [model.value for model in reference.published] + [human.percent for human in reference.people]
     values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
     return fit_axis(reference.metric.bounds, values)

@@ -99,7 +99,6 @@ def describe_smallest(found: Sequence[Along]) -> str:
 
 
 def curve_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group that runs along a quantity hold: each score against it, and beside the best run's."""
     along = [run for run in runs if run.series and run.series.name != SEED]
     tables = []
     for name, entries in entries_of(along, only).items() if along else ():
@@ -140,7 +139,6 @@ def _scores(metric: Metric, entries: Sequence[tuple[Run, Sequence[str]]]) -> lis
 def series_panels(
     members: Sequence[tuple[SeriesValue, RunRecords]], references: Sequence[ReferencedMetric]
 ) -> list[Panel]:
-    """Each score of a series' runs: against the quantity, or over seeds with the mean; nothing without a series."""
     if not members:
         return []
     panel = _seeds_panel if members[0][0].name == SEED else _line_panel

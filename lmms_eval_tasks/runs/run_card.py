@@ -296,7 +296,7 @@ def weight_of(section: str, field: str) -> Weight:
 
 
 def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
-    """Fields in which runs differ, those that never matter left out; of tasks only those named, by default all."""
+    """Fields in which runs differ, but those that never matter; of tasks only those named, by default all."""
     known = [card for card in cards if card]
     if len(known) < 2:
         return []
@@ -368,7 +368,6 @@ def _differing_texts(values: Sequence[Value]) -> list[str]:
 
 
 def token_limit(card: Sections, task: str) -> int:
-    """Return the maximum number of tokens of an answer of a run's task; 0 if its card does not say."""
     limit = (read_object(card.get(f"{TASK}{task}", {}).get("generation")) or {}).get("max_new_tokens")
     return limit if isinstance(limit, int) else 0
 

@@ -158,7 +158,6 @@ def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
 
 
 def run_files(source: Path, pattern: str) -> list[Path]:
-    """Return a kind of files of runs in a folder and below, by date; those of a launch's parts are left out."""
     files = {path for path in source.rglob(pattern) if path.parent.name != SUBMISSIONS}
     launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
     found = (path for path in files if path.is_file() and launched.isdisjoint(path.parents))
@@ -174,8 +173,6 @@ def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:
 
 
 def list_runs(source: Path, files: Sequence[Path]) -> str:
-    """Return one line that lists the runs in a folder by their results files, each with its model."""
-
     def name(path: Path) -> str:
         try:
             model = f" ({read_results(path).model_name})"

@@ -216,7 +216,6 @@ def scores_schema() -> dict[str, Any]:
 
 
 def scores_of(run: Run) -> ScoresFile:
-    """Return every score of each task and group of a run, with intervals, from its records."""
     counted: dict[tuple[str, str], metrics.Units] = {}
     parts = []
     for name, part in comparable_parts(run).items():
@@ -251,7 +250,7 @@ def values_of(run: Run) -> dict[str, dict[str, float | None]]:
 
 
 def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str], metrics.Units]) -> PartScores:
-    """Return the scores of a task or group; `counted` keeps what counts in each, by task and score."""
+    """Compute a part's scores; `counted` keeps what counts in each, by task and score."""
     tasks = list(part)
     known = registry().find_task(tasks[0])
     records = [record for of_task in part.values() for record in of_task]

@@ -104,7 +104,6 @@ def describe_disagreement(ranks: Sequence[Mapping[str, str]]) -> str | None:
 
 
 def _deal_units(units: Sequence[Sequence[int]], cost: Callable[[Sequence[int]], float], hands: int) -> dict[int, int]:
-    """Return the hand of each place, from 0; a unit's places stay together."""
     dealt = deal([cost(unit) for unit in units], [len(unit) for unit in units], hands)
     return {place: hand for unit, hand in zip(units, dealt, strict=True) for place in unit}
 
@@ -213,7 +212,6 @@ class ClipDealer(AskingStage):
             return None
 
     def _unpack(self, data: bytes) -> Any:
-        """Return a request of another rank, with this rank's task."""
         request = pickle.loads(data)
         task = self._tasks[request.task_name]
         request.arguments = tuple(
@@ -258,7 +256,6 @@ class ClipDealer(AskingStage):
         places: Sequence[int],
         received: Sequence[Sequence[SentRequest]],
     ) -> list[Any]:
-        """Answer what this rank is dealt, and get the answers to its own requests."""
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
         dealt = [
             (requests[places[sent.number]] if sender == ranks.rank else self._unpack(sent.request), sender, sent)

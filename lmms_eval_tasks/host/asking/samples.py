@@ -87,7 +87,6 @@ def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:
 
 
 def describe_equal_samples(tasks: Iterable[tuple[str, Any]]) -> str | None:
-    """Return the message about tasks whose samples will be equal, as nothing is drawn, or None if there are none."""
     equal = {name: task.config.repeats for name, task in tasks if not is_sampled(task.config.generation_kwargs or {})}
     if not equal:
         return None

@@ -70,7 +70,7 @@ def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
 
 
 def describe_silence(evaluation: Evaluation) -> str | None:
-    """Return the message about a run in which nothing was answered, or None for any other run."""
+    """Return why a run is not worth saving, in which nothing was answered; None of any other run."""
     is_heard = any(gather_objects(evaluation.is_heard))
     unanswered = {item: why for rank in gather_objects(evaluation.unanswered) for item, why in rank.items()}
     if not unanswered:
@@ -148,7 +148,6 @@ class UnreadableClips(AskingStage):
 
 
 def find_fault(clip: Path, sound: Path, reader: ClipReader | None) -> str | None:
-    """Return the reason a clip cannot be decoded to its end, or by a model's reader, or None if it can."""
     try:
         with FrameStream(clip) as stream:
             count = sum(1 for _ in stream.frames(as_stored=True))

@@ -97,7 +97,6 @@ def read_weights(model: Any) -> Weights:
 
 
 def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
-    """Return an identity of weights, which changes when they change."""
     import huggingface_hub
 
     folder = Path(pretrained).expanduser()

@@ -139,7 +139,6 @@ def _hide_question(doc: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_hidden(doc: Mapping[str, Any], text: str) -> None:
-    """Refuse a prompt that does not show a row's options, or shows its question."""
     if read_prompt(NOTICE).text not in text or doc[QUESTION].strip() in text:
         raise RunStopped(
             f"Expected a prompt in which the column {QUESTION} has the whole question, so that it can be left out, but "

@@ -21,15 +21,7 @@ from loguru import logger
 
 from lmms_eval_tasks.host.model.identity import Weights, get_nested_attr, is_ours
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
-from lmms_eval_tasks.host.tasks.task_view import (
-    SAMPLES,
-    UNANSWERED,
-    Asked,
-    ItemKey,
-    TaskView,
-    read_captions,
-    read_limit,
-)
+from lmms_eval_tasks.host.tasks import task_view
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
@@ -55,7 +47,7 @@ Pointer = Mapping[str, Any]
 
 
 @dataclass
-class Evaluation(Asked):
+class Evaluation(task_view.Asked):
     """State that all tasks of one evaluation share."""
 
     judge_needed: bool = True
@@ -105,7 +97,6 @@ class Evaluation(Asked):
         return datasets.Dataset(table.append_column("asked", asked))
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
-        """Return the items of the task that a pointer names, made of the rows of its prepared table."""
         table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
         return kind.rows(table) if kind.rows else table
 
@@ -121,9 +112,9 @@ class Evaluation(Asked):
     def check_view(self, pointer: Pointer) -> None:
         view = view_of(pointer)
         if self.clips_needed and view.captioned:
-            read_captions()
+            task_view.read_captions()
         if self.clips_needed and view.is_made:
-            read_limit(os.environ.get(VIEW_BYTES))
+            task_view.read_limit(os.environ.get(VIEW_BYTES))
 
     def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
         """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
@@ -138,7 +129,6 @@ class Evaluation(Asked):
         self.absent, *_ = ranks.gather(absent)
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
-        """Return the reasons tasks cannot run, each once, or None if they can."""
         reasons: dict[str, None] = {}
         for pointer in pointers:
             for check in (self.open_items, self.check_grading, self.check_view):
@@ -248,7 +238,7 @@ class TaskState(RunningTask):
         scores = [metric for metric in metrics if metric not in (RECORD, SUBMISSION_ROWS)]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)
-        self.shown = TaskView(self.view, self.benchmark, pointer, evaluation)
+        self.shown = task_view.TaskView(self.view, self.benchmark, pointer, evaluation)
         self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
         self.verdicts: Grader | None = None
         self.requests: TaskRequests | None = None
@@ -297,7 +287,7 @@ class TaskState(RunningTask):
         except InputError as error:
             raise RunStopped(str(error)) from None
 
-    def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
+    def answered_items(self, table: datasets.Dataset) -> Callable[[int], task_view.ItemKey]:
         return self.shown.answered_items(table)
 
     def show(self, doc: Row) -> list[Any]:
@@ -325,7 +315,7 @@ class TaskState(RunningTask):
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
         said = results or [""]
-        facts = doc.get(SAMPLES) or [{}] * len(said)
+        facts = doc.get(task_view.SAMPLES) or [{}] * len(said)
         graded = [
             self._grade({**doc, **of_sample}, response, number, grade, several=len(said) > 1)
             for number, (of_sample, response) in enumerate(zip(facts, said, strict=True), start=1)
@@ -355,8 +345,8 @@ class TaskState(RunningTask):
         why = why or why_no_answer(returned)
         if why:
             self.evaluation.unanswered[key] = why
-        elif UNANSWERED in doc:
-            why = doc[UNANSWERED]
+        elif task_view.UNANSWERED in doc:
+            why = doc[task_view.UNANSWERED]
         elif self.view.name and self.evaluation.clips_needed and doc["asked"]:
             frame, why = self.shown.look_back(doc)
         used_all = self.requests is not None and self.requests.is_cut_off(key[1], self.model, sample)
@@ -441,7 +431,6 @@ def state_of(task: Any) -> TaskState | None:
 
 
 def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
-    """Yield those of loaded tasks that are ours, each with its state."""
     for task in task_dict.values():
         if isinstance(task, Mapping):
             yield from find_tasks(task)

@@ -223,7 +223,6 @@ class TaskView:
         return iter((replace_key(row),))
 
     def clips(self, row: Row) -> tuple[Path, ...]:
-        """Return the files of which an item shows something; they may be missing."""
         if not self._view.needs_clip:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
@@ -297,12 +296,10 @@ class TaskView:
         return self._view.shown in ORDERS and bool(getattr(self._asked.model, "reads_orders", False))
 
     def adjust_settings(self, settings: TaskSettings) -> TaskSettings:
-        """Return a task's settings with the prompt that the view asks with, where it has one of its own."""
         own = OPTIONS_PROMPT if self._view.options_alone else DESCRIBE if self._view.describes else None
         return replace(settings, prompt=read_prompt(own)) if own else settings
 
     def put(self, row: Row, ask: Callable[[], str]) -> str:
-        """Return an item's prompt; `ask` gives that of the whole item."""
         if self._view.describes:
             return without_clip(read_prompt(DESCRIBE).text, row["asked"])
         prompt = without_clip(ask(), row["asked"])

@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.core.table import EXPLAINED, Cell, Mark, Number, cell_text
+from lmms_eval_tasks.utils.core.table import EXPLAINED, Cell, FittingTable, Mark, Number, cell_text
 from lmms_eval_tasks.utils.core.text import printable_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
-    from lmms_eval_tasks.utils.core.table import FittingTable
-    from lmms_eval_tasks.utils.core.work import Progress
+from lmms_eval_tasks.utils.core.work import Progress
 
 
 class Format(str, Enum):
@@ -217,8 +215,6 @@ def text_table(
         numbers: Whether the columns that are no names hold numbers, where the title does not say so.
         blank_repeats: Whether a terminal shows a name only where it is not that of the row above.
     """
-    from lmms_eval_tasks.utils.core.table import FittingTable
-
     numbers = title is None if numbers is None else numbers
     return FittingTable(title, columns, names, numbers, padding=1, blank_repeats=blank_repeats)
 
@@ -231,9 +227,6 @@ def make_console(stderr: bool = False) -> Console:
     Args:
         stderr: Whether it prints on standard error, instead of standard output.
     """
-    from rich.console import Console
-
-    from lmms_eval_tasks.utils.core.table import FittingTable
 
     class SafeConsole(Console):
         def render_str(self, text: str, **options: Any) -> Text:
@@ -258,7 +251,6 @@ def show_progress() -> Iterator[Progress]:
 
     It gives the function to call, as `Progress` says: what is being done, how many are done, and how many there are.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
@@ -306,8 +298,6 @@ class Output:
         self._print(text, style, indent, whole)
 
     def _print(self, text: str, style: str | None, indent: int, whole: bool) -> None:
-        from rich.padding import Padding
-
         shown = Padding(text, (0, 0, 0, indent), expand=False) if indent else text
         self._console.print(shown, style=style, soft_wrap=whole)
 
