@@ -149,6 +149,7 @@ def stop_if_any(message: str | None) -> None:
 
 
 def gather_objects(value: Value) -> list[Value]:
+    """Return the values that all ranks pass, in their order; every rank has to call this."""
     return current_exchange().gather(value)
 
 
