@@ -52,14 +52,9 @@ def consolidate(
     tasks: Mapping[str, RegradedTask], names: Sequence[str], arguments: object = None, draws: int = 0
 ) -> dict[str, Entries]:
     """Return lmms-eval's sections ``results``, ``groups`` and ``versions`` of tasks and of the groups among names."""
+    from lmms_eval import evaluator_utils
     from lmms_eval.api.group import ConfigurableGroup
     from lmms_eval.api.task import ConfigurableTask
-    from lmms_eval.evaluator_utils import (
-        TaskOutput,
-        consolidate_group_results,
-        consolidate_results,
-        prepare_print_tasks,
-    )
     from lmms_eval.utils import handle_non_serializable
 
     class Asked(ConfigurableTask):  # type: ignore[misc]
@@ -74,7 +69,7 @@ def consolidate(
     for name, task in tasks.items():
         config = {field: value for field, value in task.config.items() if value is not None and field != "task"}
         loaded[name] = Asked(name, config)
-        output = TaskOutput(loaded[name], name, config, config["metadata"]["version"])
+        output = evaluator_utils.TaskOutput(loaded[name], name, config, config["metadata"]["version"])
         for item in task.brought:
             for metric, value in item.items():
                 output.sample_metrics[metric, FILTER].append(value)
@@ -90,9 +85,9 @@ def consolidate(
             arranged[group] = {member.name: loaded[member.name] for member in members if member.name in loaded}
         else:
             arranged[name] = loaded[name]
-    results, _, _, versions, *_ = consolidate_results(outputs)
-    results, versions, *_ = consolidate_group_results(results, versions, arranged)
-    entries, groups = prepare_print_tasks(arranged, results)
+    results, _, _, versions, *_ = evaluator_utils.consolidate_results(outputs)
+    results, versions, *_ = evaluator_utils.consolidate_group_results(results, versions, arranged)
+    entries, groups = evaluator_utils.prepare_print_tasks(arranged, results)
     # lmms-eval has the scores of a group in the order of a set.
     for section in (entries, groups):
         for name, scores in section.items():

@@ -17,21 +17,11 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
+from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.home import clip_path, home, media_path, placeholder_path
-from lmms_eval_tasks.utils.data.made import (
-    MadeClip,
-    Making,
-    TimedBox,
-    count_frames,
-    find_frame,
-    mask_boxes,
-    show_frame,
-    show_reversed,
-    show_shuffled,
-)
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.orders import replace_key, rotate, turn_back
@@ -119,9 +109,9 @@ class Encode(NamedTuple):
 
 FOLDER = "views"
 DEFAULT_BYTES = 50_000_000_000
-ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
-    Shown.REVERSED: (FrameOrder.REVERSED, show_reversed),
-    Shown.SHUFFLED: (FrameOrder.SHUFFLED, show_shuffled),
+ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., made.MadeClip]]] = {
+    Shown.REVERSED: (FrameOrder.REVERSED, made.show_reversed),
+    Shown.SHUFFLED: (FrameOrder.SHUFFLED, made.show_shuffled),
 }
 """What shows a clip's frames in another order: the order, and what makes a clip of it."""
 SAMPLES = "__samples__"
@@ -136,20 +126,20 @@ def see(view: View, clip: Path, frame: str) -> str | Image:
     return _load(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
 
 
-def find_making(view: View, clip: Path, frame: str) -> Making:
+def find_making(view: View, clip: Path, frame: str) -> made.Making:
     if view.shown is Shown.FRAME:
-        return Making(show_frame, clip, (view.position or frame,))
-    return Making(ORDERS[view.shown][1], clip)
+        return made.Making(made.show_frame, clip, (view.position or frame,))
+    return made.Making(ORDERS[view.shown][1], clip)
 
 
-def _load(made: MadeClip) -> str | Image:
+def _load(shown: made.MadeClip) -> str | Image:
     from PIL import Image
 
-    if made.path.suffix != ".png":
-        return str(made.path)
-    with Image.open(made.path) as picture:
-        shown: Image.Image = picture.convert("RGB")
-    return shown
+    if shown.path.suffix != ".png":
+        return str(shown.path)
+    with Image.open(shown.path) as picture:
+        seen: Image.Image = picture.convert("RGB")
+    return seen
 
 
 def open_store() -> ClipStore:
@@ -271,23 +261,27 @@ class TaskView:
             return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
         makings = self.makings(row)
         try:
-            made = [_load(ahead.take(making) if ahead else making.run(open_store())) for making in makings]
-            return made or [str(clip) for clip in clips]
+            seen = [_load(ahead.take(making) if ahead else making.run(open_store())) for making in makings]
+            return seen or [str(clip) for clip in clips]
         except UnreadableClip:
             placeholder = placeholder_path(self._benchmark)
             if self._view.shown is Shown.MASKED:
                 return [str(placeholder)]
             return [see(self._view, placeholder, self._kind.frame) for _ in clips]
 
-    def makings(self, row: Row) -> list[Making]:
+    def makings(self, row: Row) -> list[made.Making]:
         """Return what makes the files that show an item; empty where its clips are shown as they are."""
         if not self._view.is_made or self._is_read_in_order:
             return []
         if self._view.shown is not Shown.MASKED:
             return [find_making(self._view, clip, self._kind.frame) for clip in self.clips(row)]
-        return [Making(mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)] if row["asked"] else []
+        return (
+            [made.Making(made.mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)]
+            if row["asked"]
+            else []
+        )
 
-    def _boxes(self, row: Row) -> tuple[TimedBox, ...]:
+    def _boxes(self, row: Row) -> tuple[made.TimedBox, ...]:
         return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
 
     @property
@@ -335,10 +329,10 @@ class TaskView:
         try:
             if self._view.shown is Shown.FRAME:
                 position = self._view.position or self._kind.frame
-                frames = [find_frame(clip, position, store) for clip in clips]
+                frames = [made.find_frame(clip, position, store) for clip in clips]
                 return frames[0], None
             for clip in clips:
-                count_frames(clip, store)
+                made.count_frames(clip, store)
         except UnreadableClip as error:
             return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
         return None, None
