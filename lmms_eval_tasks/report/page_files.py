@@ -72,6 +72,7 @@ def render_page(
     styles: Iterable[Path],
     scripts: Iterable[Path],
     filters: Mapping[str, Callable[..., Any]] | None = None,
+    /,
     **values: Any,
 ) -> str:
     """The HTML of a page, from a template that may take macros of those that all pages share."""
