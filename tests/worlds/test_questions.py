@@ -224,7 +224,7 @@ def test_the_graph_of_what_was_seen_follows_hits_in_the_order_of_time(
 def test_what_is_supposed_is_sure_and_of_other_bodies_and_two_bodies_are_supposed_away_together() -> None:
     worlds = [without("red ball and white ball"), without("red ball and white ball", kind="freeze")]
     (asked,) = (one for one in suppositions(Askable(chain(worlds=worlds))) if one.key == FALLS)
-    assert (asked.kind, asked.changed, asked.verdict) == ("remove", "red ball and white ball", NO)
+    assert (asked.kind, asked.bodies, asked.verdict) == ("remove", (RED, WHITE), NO)
     assert asked.text(0) == "Had the red ball and the white ball not been there, would the blue box still have fallen?"
 
     def keys(**fields: Any) -> set[EventKey]:

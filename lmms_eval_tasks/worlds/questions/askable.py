@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from lmms_eval_tasks.worlds.scenes.scene import Body, Event, EventKey, EventKind, Facts, Scene, Sight, World
 
@@ -28,20 +29,9 @@ def touching_at_start(scene: Scene) -> list[set[str]]:
 def _reach(body: Body) -> NDArray[np.float64]:
     """Half the extent of a body along x, y and z, in metres."""
     sizes = {1: body.size * 3, 2: [body.size[0], *body.size]}.get(len(body.size), body.size)
-    reach: NDArray[np.float64] = np.abs(_rotation(body.turn)) @ np.array(sizes)
-    return reach if body.shape != "ball" else np.array(sizes)
-
-
-def _rotation(turn: list[float]) -> NDArray[np.float64]:
-    """The rotation about the world's x, then y, then z, by degrees."""
-    rotation = np.eye(3)
-    for axis, angle in enumerate(np.radians(turn)):
-        one, other = (axis + 1) % 3, (axis + 2) % 3
-        step = np.eye(3)
-        step[one, one] = step[other, other] = np.cos(angle)
-        step[other, one], step[one, other] = np.sin(angle), -np.sin(angle)
-        rotation = step @ rotation
-    return rotation
+    turned = np.eye(3) if body.shape == "ball" else Rotation.from_euler("xyz", body.turn, degrees=True).as_matrix()
+    reach: NDArray[np.float64] = np.abs(turned) @ np.array(sizes)
+    return reach
 
 
 PHYSICAL: tuple[EventKind, ...] = ("hits", "starts", "falls", "enters")
@@ -82,7 +72,10 @@ class Askable:
             for world in facts.worlds
             if set(world.intervention.bodies) <= set(self.actors)
         ]
-        self._happened = self._find_happened()
+        self._happened: dict[EventKey, Event] = {}
+        for event in sorted(facts.events, key=lambda one: (one.time, one.key)):
+            if self.says(event.key) and self.may_be_named(event.key):
+                self._happened.setdefault(event.key, event)
         self._absent = [key for key in self._possible() if self.says(key) is False]
         self._touching = touching_at_start(facts.scene)
         self._touching += [{event.body, event.other} for event in facts.events if event.kind == "hits"]
@@ -97,7 +90,7 @@ class Askable:
 
     def happened(self, kinds: Collection[EventKind] = PLAIN) -> list[Event]:
         """Return the events that surely happen, in order of time, each once."""
-        return [event for event in self._happened if event.kind in kinds]
+        return [event for event in self._happened.values() if event.kind in kinds]
 
     def absent(self, kinds: Collection[EventKind] = PLAIN) -> list[EventKey]:
         """Return the events that surely do not happen though the bodies could do them, in order of the bodies."""
@@ -124,13 +117,6 @@ class Askable:
         """The bodies that are in some sights; all but scenery where nothing is known of what is seen."""
         seen = {sight.body for sight in sights}
         return tuple(name for name in self.facts.scene.actors if name in seen or not self.facts.sights)
-
-    def _find_happened(self) -> list[Event]:
-        found: dict[EventKey, Event] = {}
-        for event in sorted(self.facts.events, key=lambda one: (one.time, one.key)):
-            if self.says(event.key) and self.may_be_named(event.key):
-                found.setdefault(event.key, event)
-        return list(found.values())
 
     def _possible(self) -> list[EventKey]:
         """Return the events that the bodies of the scene could take part in."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import permutations
+from string import ascii_uppercase
 from typing import TypeVar
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.questions.question import Sketch, chance_of_first
+from lmms_eval_tasks.worlds.questions.question import QuestionGroup, Sketch, chance_of_first
 
 Drawn = TypeVar("Drawn")
 
@@ -73,15 +74,15 @@ class Balance:
 
 
 class Deck:
-    """Deals places of right options, in rounds in which each occurs once."""
+    """Deals places of right options of a task, in rounds in which each occurs once."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._left: defaultdict[Hashable, list[tuple[int, ...]]] = defaultdict(list)
+        self._left: defaultdict[tuple[int, int], list[tuple[int, ...]]] = defaultdict(list)
 
-    def deal(self, task: str, options: int, questions: int = 1) -> tuple[int, ...]:
+    def deal(self, options: int, questions: int = 1) -> tuple[int, ...]:
         """The places of the right option in so many versions of a question, all different."""
-        left = self._left[task, options, questions]
+        left = self._left[options, questions]
         if not left:
             every = list(permutations(range(options), questions))
             left += sample(self._rng, every, len(every))
@@ -93,39 +94,81 @@ class Deck:
         options.insert(place, right)
         return options
 
+    def group(self, sketch: Sketch) -> QuestionGroup:
+        """The questions of a sketch, one for each wording, their options in orders that are dealt."""
+        right, *wrong = sketch.options
+        shared = {"about": [list(key) for key in sketch.about], **sketch.fields}
+        places = self.deal(len(sketch.options), len(sketch.texts))
+        members = [
+            {
+                "question": text,
+                "wording": number,
+                "options": self.order(right, wrong, place),
+                "answer": ascii_uppercase[place],
+                **shared,
+            }
+            for (text, number), place in zip(sketch.texts, places, strict=True)
+        ]
+        return QuestionGroup(sketch.facts, sketch.task, sketch.kind, members)
 
-Stratum = tuple[str, str]
+
+ROUNDS = 3
+"""How often a question that would take the set out of balance is tried again, after the others."""
+
+
+class SketchChooser:
+    """Chooses sketches of a task so that its set stays balanced, whatever is chosen first."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._balance, self._frequent = Balance(), FrequentAnswers()
+        self._asked: set[Hashable] = set()
+
+    def choose(self, slots: Iterable[Sequence[Sketch]], force: bool = False) -> list[Sketch]:
+        """Of each slot the sketch that keeps the set balanced best; none where all take it out of balance."""
+        filled = [slot for slot in slots if slot]
+        left = list(sample(self._rng, filled, len(filled)))
+        chosen: list[Sketch] = []
+        for _ in range(ROUNDS):
+            again = []
+            for slot in left:
+                new = [sketch for sketch in slot if sketch.content not in self._asked]
+                leans = [{**sketch.lean, **self._frequent.lean(sketch)} for sketch in new]
+                place = self._balance.choose(leans, force)
+                if place is None:
+                    again.append(slot)
+                else:
+                    chosen.append(new[place])
+                    self._frequent.add(new[place])
+                    self._asked.add(new[place].content)
+            left = again
+        return chosen
 
 
 class FrequentAnswers:
-    """Keeps count of how often the most frequent answer is right, the rule of that name of `lmms-eval-tasks bias`."""
+    """Keeps count of how often the most frequent answer of a family is right, the rule of that name of
+    `lmms-eval-tasks bias`."""
 
     def __init__(self) -> None:
-        self._right: Counter[tuple[Stratum, str]] = Counter()
-        self._asked: defaultdict[tuple[Stratum, str], list[Sketch]] = defaultdict(list)
+        self._right: Counter[tuple[str, str]] = Counter()
+        self._asked: defaultdict[tuple[str, str], list[Sketch]] = defaultdict(list)
 
     def lean(self, sketch: Sketch) -> dict[str, float]:
         """Return the rule's gain over a guess if a question is asked, in that question and in all before it."""
-        stratum = _stratum(sketch)
-        step = self._advantage(sketch, stratum)
-        for other in self._asked[stratum, sketch.right]:
-            before = self._advantage(other, stratum, own=1)
-            step += self._advantage(other, stratum, own=1, more=sketch.right) - before
+        step = self._advantage(sketch)
+        for other in self._asked[sketch.facts.scene.family, sketch.right]:
+            step += self._advantage(other, own=1, more=sketch.right) - self._advantage(other, own=1)
         return {f"{sketch.task}/most frequent answer": step}
 
     def add(self, sketch: Sketch) -> None:
-        """Count a question that is asked."""
-        stratum = _stratum(sketch)
-        self._right[stratum, sketch.right] += 1
+        family = sketch.facts.scene.family
+        self._right[family, sketch.right] += 1
         for option in sketch.options:
-            self._asked[stratum, option].append(sketch)
+            self._asked[family, option].append(sketch)
 
-    def _advantage(self, sketch: Sketch, stratum: Stratum, own: int = 0, more: str = "") -> float:
+    def _advantage(self, sketch: Sketch, own: int = 0, more: str = "") -> float:
         """Return the probability that the rule is right in a question, less that of a guess."""
-        counts = [self._right[stratum, option] + (option == more) for option in sketch.options]
+        family = sketch.facts.scene.family
+        counts = [self._right[family, option] + (option == more) for option in sketch.options]
         counts[0] -= own
         return chance_of_first(counts) - 1 / len(counts)
-
-
-def _stratum(sketch: Sketch) -> Stratum:
-    return sketch.task, sketch.facts.scene.family

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
-from lmms_eval_tasks.worlds.questions.causes import causes_of, reaches
-from lmms_eval_tasks.worlds.questions.question import Sketch, TaskName, body_traits, event_traits
+from lmms_eval_tasks.worlds.questions.causes import causes_of, first_time, reaches
+from lmms_eval_tasks.worlds.questions.question import Sketch, TaskName, body_options, event_options
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
 
 TRIES = 12
@@ -62,7 +63,7 @@ def cause_sketch(
         return None
     key = pick(rng, events)
     causes = causes_of(scene.facts, key)
-    needed_ones = [body for body in causes.but_for if body in scene.actors]
+    needed_ones = [body for body in causes.needed if body in scene.actors]
     without_part = [
         body for body in causes.without_part if body in scene.actors and not reaches(scene.facts, body, key)
     ]
@@ -74,7 +75,6 @@ def cause_sketch(
     alike = [body for body in wrongs if scene.facts.scene.body(body).shape == shape]
     # Where balls are the causes, the shape would say which option is right; so often all have the same one.
     wrong = sample(rng, alike if len(alike) >= FEWEST_WRONG and rng.random() < 0.5 else wrongs, MOST_WRONG)
-    options = {body: wording.sentence(wording.name(body)) for body in (right, *wrong)}
     phrases = {
         "why": wording.why(key),
         "to_do": wording.to_do(key),
@@ -87,9 +87,7 @@ def cause_sketch(
         task,
         f"cause of {key.kind}" if needed else f"cause not of {key.kind}",
         worded(rng, CAUSE if needed else NO_CAUSE, wordings, **phrases),
-        options[right],
-        tuple(options[body] for body in wrong),
-        {option: body_traits(scene.facts, body) for body, option in options.items()},
+        body_options(scene.facts, (right, *wrong)),
         (key,),
         {"intervention": "remove", "changed": right, "outcome": list(key)},
     )
@@ -114,11 +112,18 @@ def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
         return None
     seen = {event.key for event in scene.happened(PHYSICAL)}
     # What the change does not touch is most of what there is; ask of what it touches as often.
-    right, wrong = _pick(rng, rights, seen, positive), _sample(rng, wrongs, seen, positive)
+    touched = [key for key in rights if (key in seen) != positive]
+    right = pick(rng, touched if touched and rng.random() < 0.6 else rights)
+    drawn = sample(rng, wrongs, len(wrongs))
+    if rng.random() < 0.6:
+        drawn = tuple(sorted(drawn, key=lambda key: (key in seen) != positive))
+    wrong = drawn[:MOST_WRONG]
     if (right in seen) == positive and all((key in seen) != positive for key in wrong):
         return None  # who knows what the clip shows would answer it, whatever is changed
-    text = {key: wording.sentence(wording.happens(key)) for key in (right, *wrong)}
-    kind = world.intervention.kind
+    about, kind = (right, *wrong), world.intervention.kind
+    options = event_options(scene.facts, about)
+    for key, option in zip(about, options, strict=True):
+        options[option] += ("~seen",) if key in seen else ()
     changed = wording.change(kind, body, int(rng.integers(len(wording.CHANGES[kind]))))
     named = {"change": changed, "Change": wording.sentence(changed, "")}
     return Sketch(
@@ -126,26 +131,10 @@ def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
         "paired",
         f"would after {kind}" if positive else f"would not after {kind}",
         worded(rng, WOULD if positive else WOULD_NOT, 2, **named),
-        text[right],
-        tuple(text[key] for key in wrong),
-        {text[key]: (*event_traits(scene.facts, key), *(("~seen",) if key in seen else ())) for key in (right, *wrong)},
-        (right, *wrong),
+        options,
+        about,
         {"intervention": kind, "changed": body, "outcome": list(right)},
     )
-
-
-def _pick(rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool) -> EventKey:
-    changed = [key for key in keys if (key in seen) != positive]
-    return pick(rng, changed if changed and rng.random() < 0.6 else keys)
-
-
-def _sample(
-    rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool
-) -> tuple[EventKey, ...]:
-    drawn = sample(rng, keys, len(keys))
-    if rng.random() < 0.6:
-        drawn = tuple(sorted(drawn, key=lambda key: (key in seen) != positive))
-    return drawn[:MOST_WRONG]
 
 
 AROUND = 0.5
@@ -166,21 +155,17 @@ class Instance(NamedTuple):
 
 def evidence_slot(scene: Askable, rng: np.random.Generator) -> list[Sketch]:
     """Sketches of a scene's question, each with its evidence; none where the bodies are not seen long enough."""
-    drawn = []
-    for _ in range(2 * TRIES):
-        sketch = cause_sketch(scene, rng, "evidence", 1)
-        if sketch is None:
-            continue
-        instances = instances_of(scene.facts, sketch.fields["changed"], sketch.about[0])
-        if instances:
-            fields = {**sketch.fields, "evidence": as_released(instances)}
-            drawn.append(Sketch(**{**vars(sketch), "fields": fields}))
-    return drawn
+    drawn = [cause_sketch(scene, rng, "evidence", 1) for _ in range(2 * TRIES)]
+    return [
+        replace(sketch, fields={**sketch.fields, "evidence": as_released(instances)})
+        for sketch in drawn
+        if sketch is not None and (instances := instances_of(scene.facts, sketch.fields["changed"], sketch.about[0]))
+    ]
 
 
 def instances_of(facts: Facts, cause: str, effect: EventKey) -> list[Instance]:
     """The cause around the time when it last acts, and the bodies of the effect around the time of the effect."""
-    time = next(event.time for event in facts.events if event.key == effect)
+    time = first_time(facts, effect)
     acts = [
         event.time
         for event in facts.events
@@ -196,8 +181,8 @@ def as_released(instances: list[Instance]) -> str:
     """JSON of instances in the form of CaST-Bench's release, which `api.evidence.read_truth` reads."""
     entries: list[dict[str, Any]] = [
         {
-            "evidence_start_time": _clock(one.start),
-            "evidence_end_time": _clock(one.end),
+            "evidence_start_time": f"{one.start // 60:02d}:{one.start % 60:02d}",
+            "evidence_end_time": f"{one.end // 60:02d}:{one.end % 60:02d}",
             "evidence_instance_id": one.body,
             "evidence_rationale": f"The {one.body} is the {one.role}.",
             "bboxes_in_range": {str(second): box for second, box in one.boxes.items()},
@@ -212,17 +197,9 @@ def _instance(facts: Facts, body: str, role: str, time: float) -> Instance | Non
     start, end = max(0, math.floor(time - AROUND)), min(last, math.floor(time + AROUND))
     while end - start + 1 < FEWEST_SECONDS:
         start, end = (start, end + 1) if end < last else (start - 1, end)
-    boxes = {second: box for second in range(start, end + 1) if (box := _box(facts, body, second))}
+    # Of each second the box where the body is first seen.
+    boxes: dict[int, list[float]] = {}
+    for sight in sorted(facts.sights, key=lambda one: one.time):
+        if sight.body == body and sight.visible >= VISIBLE and start <= sight.time < end + 1:
+            boxes.setdefault(math.floor(sight.time), sight.box)
     return Instance(body, role, start, end, boxes) if start >= 0 and len(boxes) >= FEWEST_SECONDS else None
-
-
-def _box(facts: Facts, body: str, second: int) -> list[float] | None:
-    """Return the box of a body where it is first seen in a second."""
-    seen = [
-        one for one in facts.sights if one.body == body and one.visible >= VISIBLE and second <= one.time < second + 1
-    ]
-    return min(seen, key=lambda one: one.time).box if seen else None
-
-
-def _clock(second: int) -> str:
-    return f"{second // 60:02d}:{second % 60:02d}"

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.balance import Balance, sample
+from lmms_eval_tasks.worlds.questions.balance import Balance, Deck, sample
 from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph
-from lmms_eval_tasks.worlds.questions.question import body_traits, event_traits
+from lmms_eval_tasks.worlds.questions.question import QuestionGroup, body_traits, event_traits
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
 
 LEVELS = ("direct", "chain", "absent")
@@ -51,9 +53,20 @@ class Supposition:
     def marked(self) -> bool:
         return self.seen != self.verdict
 
-    @property
-    def changed(self) -> str:
-        return " and ".join(self.bodies)
+    def question_fields(self, number: int) -> dict[str, Any]:
+        """The fields of its question in a wording."""
+        return {
+            "level": self.level,
+            "question": self.text(number),
+            "wording": number,
+            "answer": self.verdict,
+            "intervention": self.kind,
+            "changed": " and ".join(self.bodies),
+            "outcome": list(self.key),
+            "about": [list(self.key)],
+            "seen": self.seen,
+            "marked": self.marked,
+        }
 
     def text(self, number: int) -> str:
         changed = wording.change(self.kind, " and the ".join(self.bodies), number)
@@ -94,16 +107,25 @@ def suppositions(scene: Askable) -> list[Supposition]:
     return found
 
 
-def supposition_pairs(scenes: Sequence[Askable], rng: np.random.Generator) -> list[tuple[SuppositionPair, int]]:
-    """Pairs of suppositions of one cell with opposite answers, each pair with the wording of both."""
+def supposition_groups(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> Iterator[QuestionGroup]:
+    """Pairs of suppositions of one cell with opposite answers, each pair in one wording; a group where both are of one
+    scene."""
     choosing = _Choosing(rng)
     found = [suppositions(scene) for scene in scenes]
     for level in LEVELS:
-        within = [_pairs([one for one in own if one.level == level], rng) for own in found]
+        within = [_within([one for one in own if one.level == level], rng) for own in found]
         choosing.choose(level, [pair for pairs in within for pair in pairs])
         free = [one for own in found for one in own if one.level == level and choosing.is_free(one)]
         choosing.choose(level, _across(free, rng))
-    return choosing.chosen
+    for pair, number in choosing.chosen:
+        both = [
+            QuestionGroup(one.facts, "counterfactual", one.key.kind, [one.question_fields(number)])
+            for one in (pair if rng.random() < 0.5 else pair[::-1])
+        ]
+        if pair[0].facts is pair[1].facts:
+            yield both[0]._replace(members=[*both[0].members, *both[1].members])
+        else:
+            yield from both
 
 
 class _Choosing:
@@ -145,12 +167,8 @@ class _Choosing:
 def _across(free: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
     """Pairs of one cell with opposite answers of two alike scenes; those that the graph gets wrong each several
     times."""
-    cells: defaultdict[tuple[str, ...], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
-    for one in free:
-        cell = (one.facts.scene.family, *one.cell)
-        cells[cell][one.verdict].append(one)
     pairs: list[SuppositionPair] = []
-    for _, answers in sorted(cells.items()):
+    for answers in _by_cell(free):
         few, many = sorted(answers.values(), key=len)
         for one in few if many else []:
             others = sample(rng, many, 8 if one.marked else 4)
@@ -158,18 +176,23 @@ def _across(free: Sequence[Supposition], rng: np.random.Generator) -> list[Suppo
     return [(yes, no) for yes, no in pairs if yes.facts is not no.facts]
 
 
-def _pairs(found: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
+def _within(found: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
     """Pairs of one scene and cell with opposite answers: some of each cell, those that share a body or an event
     first."""
-    cells: defaultdict[tuple[str, str, str], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
-    for one in found:
-        cells[one.cell][one.verdict].append(one)
     pairs: list[SuppositionPair] = []
-    for _, answers in sorted(cells.items()):
-        every = [(yes, no) for yes in answers[YES] for no in answers[NO]]
-        drawn = sample(rng, every, len(every))
-        pairs += sorted(drawn, key=lambda pair: -_worth(pair))[: 2 * MOST]
+    for answers in _by_cell(found):
+        every = list(product(answers[YES], answers[NO]))
+        pairs += sorted(sample(rng, every, len(every)), key=lambda pair: -_worth(pair))[: 2 * MOST]
     return pairs
+
+
+def _by_cell(found: Iterable[Supposition]) -> list[dict[str, list[Supposition]]]:
+    """Those of a family and a cell, by their answers."""
+    cells: defaultdict[tuple[str, ...], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
+    for one in found:
+        cell = (one.facts.scene.family, *one.cell)
+        cells[cell][one.verdict].append(one)
+    return [answers for _, answers in sorted(cells.items())]
 
 
 def _worth(pair: SuppositionPair) -> int:

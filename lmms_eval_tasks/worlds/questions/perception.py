@@ -9,7 +9,7 @@ import numpy as np
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import SHOWN, VIEWED, Askable
 from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
-from lmms_eval_tasks.worlds.questions.question import Sketch, body_traits, event_traits
+from lmms_eval_tasks.worlds.questions.question import Sketch, body_options, event_options
 from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, EventKind
 
 GAP = 0.4
@@ -85,12 +85,7 @@ WHO = {
 
 def perception_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]:
     """Sketches of a scene's questions: of each list, one is to be asked."""
-    return [
-        _all(_what(scene, rng) for _ in range(TRIES)),
-        _all(_what_not(scene, rng) for _ in range(TRIES)),
-        _all(_order(scene, rng) for _ in range(TRIES)),
-        _all(_who(scene, rng) for _ in range(TRIES)),
-    ]
+    return [_drawn(draw(scene, rng) for _ in range(TRIES)) for draw in (_what, _what_not, _order, _who)]
 
 
 def control_slot(scene: Askable, wanted: Collection[EventKey], rng: np.random.Generator) -> list[Sketch]:
@@ -103,10 +98,10 @@ def control_slot(scene: Askable, wanted: Collection[EventKey], rng: np.random.Ge
         drawn.append(pick(rng, makers)(scene, rng, key))
         if not scene.says(key):
             drawn.append(_what(scene, rng, wrong=key))
-    return _all(drawn)
+    return _drawn(drawn)
 
 
-def _all(sketches: Iterable[Sketch | None]) -> list[Sketch]:
+def _drawn(sketches: Iterable[Sketch | None]) -> list[Sketch]:
     return [sketch for sketch in sketches if sketch is not None]
 
 
@@ -169,9 +164,7 @@ def _who(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) 
     if key not in events:
         return None
     body, other = sample(rng, (key.body, key.other), 2) if key.kind == "hits" else (key.body, key.other)
-    others = [
-        one for one in scene.actors if one not in (body, other) and _is_sure_not(scene, _key(key.kind, one, other))
-    ]
+    others = [one for one in scene.actors if one not in (body, other) and _is_sure_not(scene, key.kind, one, other)]
     if len(others) < 2:
         return None
     wrong = sample(rng, others, min(len(others), MOST_OPTIONS - 1))
@@ -181,9 +174,7 @@ def _who(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) 
         "perception",
         f"who {key.kind}",
         worded(rng, WHO[key.kind], other=named, Other=wording.sentence(named, "")),
-        _option(body),
-        tuple(map(_option, wrong)),
-        {_option(one): body_traits(scene.facts, one) for one in (body, *wrong)},
+        body_options(scene.facts, (body, *wrong)),
         (key,),
     )
 
@@ -191,17 +182,9 @@ def _who(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) 
 def _of_events(
     scene: Askable, rng: np.random.Generator, kind: str, right: EventKey, wrong: tuple[EventKey, ...]
 ) -> Sketch:
-    text = {key: wording.sentence(wording.happens(key)) for key in (right, *wrong)}
-    return Sketch(
-        scene.facts,
-        "perception",
-        kind,
-        worded(rng, WORDINGS[kind]),
-        text[right],
-        tuple(text[key] for key in wrong),
-        {text[key]: event_traits(scene.facts, key) for key in (right, *wrong)},
-        (right, *wrong),
-    )
+    about = (right, *wrong)
+    options = event_options(scene.facts, about)
+    return Sketch(scene.facts, "perception", kind, worded(rng, WORDINGS[kind]), options, about)
 
 
 def _near(rng: np.random.Generator, pool: list[EventKey], key: EventKey, number: int) -> tuple[EventKey, ...]:
@@ -212,14 +195,6 @@ def _near(rng: np.random.Generator, pool: list[EventKey], key: EventKey, number:
     return drawn[:number]
 
 
-def _key(kind: EventKind, body: str, other: str) -> EventKey:
-    """The key of an event, whichever of two bodies that hit each other is named first."""
-    return EventKey(kind, *sorted((body, other))) if kind == "hits" else EventKey(kind, body, other)
-
-
-def _is_sure_not(scene: Askable, key: EventKey) -> bool:
-    return key in scene.absent(VIEWED) if key.kind in VIEWED else scene.says(key) is False
-
-
-def _option(body: str) -> str:
-    return wording.sentence(wording.name(body))
+def _is_sure_not(scene: Askable, kind: EventKind, body: str, other: str) -> bool:
+    key = EventKey(kind, *sorted((body, other))) if kind == "hits" else EventKey(kind, body, other)
+    return key in scene.absent(VIEWED) if kind in VIEWED else scene.says(key) is False

@@ -1,20 +1,19 @@
-"""A question of any task, its sketch before options have letters, and the traits of options that must not give a key
-away.
-"""
+"""A question of any task, its sketch before options have letters, and traits of options that must not tell the key."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from lmms_eval_tasks.api import RowForm
+from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
 
 TaskName = Literal["perception", "paired", "minimal", "counterfactual", "evidence", "possible", "reversal"]
@@ -59,8 +58,28 @@ def occlusion_of(facts: Facts) -> Literal["none", "some"]:
     return "some" if hidden or any(event.kind == "leaves view" for event in facts.events) else "none"
 
 
+class QuestionGroup(NamedTuple):
+    """Questions about a scene that count only together; of each, the fields that `Question` has beside the scene's."""
+
+    facts: Facts
+    task: TaskName
+    kind: str
+    members: Sequence[Mapping[str, Any]]
+
+
+Options = dict[str, tuple[str, ...]]
+"""Options with their traits, the right one first."""
+
+
+def body_options(facts: Facts, bodies: Iterable[str]) -> Options:
+    return {wording.sentence(wording.name(body)): body_traits(facts, body) for body in bodies}
+
+
+def event_options(facts: Facts, keys: Iterable[EventKey]) -> Options:
+    return {wording.sentence(wording.happens(key)): event_traits(facts, key) for key in keys}
+
+
 def body_traits(facts: Facts, body: str) -> tuple[str, ...]:
-    """Of a body: its shape, its colour, and both together."""
     found = facts.scene.body(body)
     return (f"shape {found.shape}", f"colour {found.colour}", f"body {body}")
 
@@ -75,39 +94,41 @@ def event_traits(facts: Facts, key: EventKey) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A question with one right option and wrong ones."""
+    """A question before its options have letters; `texts` are its wordings, each with its number."""
 
     facts: Facts
     task: TaskName
     kind: str
     texts: tuple[tuple[str, int], ...]
-    right: str
-    wrong: tuple[str, ...]
-    traits: Mapping[str, tuple[str, ...]]
+    options: Options
     about: tuple[EventKey, ...]
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """All options, the right one first."""
-        return (self.right, *self.wrong)
+    def right(self) -> str:
+        return next(iter(self.options))
+
+    @property
+    def content(self) -> tuple[str, str, str, frozenset[str]]:
+        """What distinguishes two questions of a task, whatever their wording."""
+        return self.facts.scene.id, self.kind, self.right, frozenset(self.options)
 
     @cached_property
     def lean(self) -> dict[str, float]:
         """For each trait, how many more right options have it than guessing would choose."""
-        options, share = self.options, 1 / (1 + len(self.wrong))
+        share = 1 / len(self.options)
         sums: defaultdict[str, float] = defaultdict(float)
-        for place, option in enumerate(options):
-            for trait in self.traits.get(option, ()):
+        for place, (option, traits) in enumerate(self.options.items()):
+            for trait in traits:
                 mark = "~" if trait.startswith("~") else ""
                 sums[f"{mark}{self.task}/{self.kind}/{trait.lstrip('~')}"] += (place == 0) - share
             # What is right in one question of a scene is not to be right in its others.
             sums[f"~{self.task}/{self.facts.scene.id}/{option}"] += (place == 0) - share
-        lengths = [len(option) for option in options]
+        lengths = [len(option) for option in self.options]
         for rule, values in (("longest", lengths), ("shortest", [-length for length in lengths])):
             sums[f"{self.task}/{rule}"] = chance_of_first(values) - share
         for number, (text, _) in enumerate(self.texts):
-            shared = [shared_words(option, text) for option in options]
+            shared = [shared_words(option, text) for option in self.options]
             sums[f"{self.task}/{number}/most like the question"] = chance_of_first(shared) - share
             sums[f"{self.task}/{number}/least like the question"] = chance_of_first([-one for one in shared]) - share
         return dict(sums)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from string import ascii_uppercase
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.balance import sample, worded
+from lmms_eval_tasks.worlds.questions.balance import Deck, sample, worded
+from lmms_eval_tasks.worlds.questions.question import QuestionGroup, TaskName
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, Twin, Violation
 
 MOST_PAIRS = 2
@@ -22,12 +25,22 @@ PAIR_WORDINGS = (
 )
 
 
-@dataclass(frozen=True)
-class ClipPair:
-    """A question for two clips."""
+def minimal_pairs(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> Iterator[QuestionGroup]:
+    for scene in scenes:
+        for pair in clip_pairs(scene, rng):
+            twin, (place,) = scene.facts.twin, deck.deal(2)
+            assert twin is not None
+            options = deck.order(pair.here, [pair.there], place)
+            fields: dict[str, Any] = {"same_start": twin.same_start, "about": [list(key) for key in pair.about]}
+            if len(pair.about) == 1:
+                fields["outcome"] = list(pair.about[0])
+            right = {"": pair.here, "_twin": pair.there}
+            yield _both_clips(rng, scene.facts, "minimal", pair.kind, pair.text, options, right, **fields)
 
-    facts: Facts
-    twin: Twin
+
+class ClipPair(NamedTuple):
+    """A question with an option that is right of the scene's clip, and one that is right of its twin's."""
+
     kind: str
     text: tuple[str, int]
     here: str
@@ -37,20 +50,22 @@ class ClipPair:
 
 def clip_pairs(scene: Askable, rng: np.random.Generator) -> list[ClipPair]:
     """The pairs of a scene, each about other events; none without a twin."""
-    facts, twin = scene.facts, scene.facts.twin
-    if twin is None:
+    if scene.facts.twin is None:
         return []
-    here, there = differing(scene, twin)
-    pairs = []
+    pairs: list[ClipPair] = []
+
+    def add(kind: str, here: str, there: str, *about: EventKey) -> None:
+        (text,) = worded(rng, PAIR_WORDINGS)
+        pairs.append(ClipPair(kind, text, wording.sentence(here), wording.sentence(there), about))
+
+    here, there = differing(scene, scene.facts.twin)
     for one, other in zip(sample(rng, here, len(here)), sample(rng, there, len(there)), strict=False):
-        texts = (wording.happens(one), wording.happens(other))
-        pairs.append(_pair(facts, twin, rng, "which", texts, (one, other)))
-    left = [*[(key, True) for key in here], *[(key, False) for key in there]]
-    for key, in_scene in sample(rng, left, len(left)):
-        if any(key in pair.about for pair in pairs):
-            continue
-        texts = (wording.happens(key), wording.happens_not(key))
-        pairs.append(_pair(facts, twin, rng, "whether", texts if in_scene else texts[::-1], (key,)))
+        add("which", wording.happens(one), wording.happens(other), one, other)
+    left = [*here, *there]
+    for key in sample(rng, left, len(left)):
+        if not any(key in pair.about for pair in pairs):
+            texts = (wording.happens(key), wording.happens_not(key))
+            add("whether", *(texts if key in here else texts[::-1]), key)
     return list(sample(rng, pairs, MOST_PAIRS))
 
 
@@ -71,14 +86,6 @@ def differing(scene: Askable, twin: Twin) -> tuple[list[EventKey], list[EventKey
     return here, there
 
 
-def _pair(
-    facts: Facts, twin: Twin, rng: np.random.Generator, kind: str, texts: tuple[str, ...], about: tuple[EventKey, ...]
-) -> ClipPair:
-    (text,) = worded(rng, PAIR_WORDINGS)
-    here, there = map(wording.sentence, texts)
-    return ClipPair(facts, twin, kind, text, here, there, about)
-
-
 POSSIBLE = ("Yes.", "No.")
 """In this order, as IntPhys 2 has them: possible, impossible."""
 POSSIBLE_WORDINGS = (
@@ -89,18 +96,20 @@ POSSIBLE_WORDINGS = (
 )
 
 
-def broken_principles(
-    facts: Facts, rng: np.random.Generator, seldom: Sequence[str] = ()
-) -> list[tuple[Violation, tuple[str, int]]]:
-    """Violations of a scene, each of another principle, with a question in another wording."""
-    actors = facts.scene.actors
-    drawn: dict[str, Violation] = {}
-    for one in sample(rng, facts.violations, len(facts.violations)):
-        if one.body in actors:
-            drawn.setdefault(one.principle, one)
-    order = {principle: place for place, principle in enumerate(seldom)}
-    chosen = sorted(drawn.values(), key=lambda one: order.get(one.principle, len(order)))[:MOST_PAIRS]
-    return list(zip(chosen, worded(rng, POSSIBLE_WORDINGS, len(chosen)), strict=True))
+def broken_principles(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> Iterator[QuestionGroup]:
+    """Of each scene some violations, each of another principle and in another wording; those that are rare first."""
+    times: Counter[str] = Counter()
+    for scene in scenes:
+        facts = scene.facts
+        drawn: dict[str, Violation] = {}
+        for one in sample(rng, facts.violations, len(facts.violations)):
+            if one.body in facts.scene.actors:
+                drawn.setdefault(one.principle, one)
+        chosen = sorted(drawn, key=lambda principle: (times[principle], principle))[:MOST_PAIRS]
+        times.update(chosen)
+        for principle, text in zip(chosen, worded(rng, POSSIBLE_WORDINGS, len(chosen)), strict=True):
+            right = dict(zip(("", f"_breaks_{principle}"), POSSIBLE, strict=True))
+            yield _both_clips(rng, facts, "possible", principle, text, list(POSSIBLE), right, principle=principle)
 
 
 STRONG, NONE = 0.2, 0.03
@@ -114,8 +123,37 @@ DIRECTION_WORDINGS = (
 )
 
 
+def reversals(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> Iterator[QuestionGroup]:
+    for scene in scenes:
+        if arrow := arrow_of(scene.facts):
+            number = int(rng.integers(len(DIRECTION_WORDINGS)))
+            (place,) = deck.deal(2)
+            text, options = (DIRECTION_WORDINGS[number], number), deck.order(DIRECTIONS[0], [DIRECTIONS[1]], place)
+            right = dict(zip(("", "_backwards"), DIRECTIONS, strict=True))
+            yield _both_clips(rng, scene.facts, "reversal", "direction", text, options, right, arrow=arrow)
+
+
 def arrow_of(facts: Facts) -> str:
     """`strong` or `none`; empty where it is neither, and nothing is asked."""
     if facts.lost_energy >= STRONG:
         return "strong"
     return "none" if facts.lost_energy < NONE else ""
+
+
+def _both_clips(
+    rng: np.random.Generator,
+    facts: Facts,
+    task: TaskName,
+    kind: str,
+    text: tuple[str, int],
+    options: list[str],
+    right: dict[str, str],
+    **fields: Any,
+) -> QuestionGroup:
+    """The same question about two clips, by what their names end in, in an order that is drawn."""
+    shared = {"question": text[0], "wording": text[1], "options": options, **fields}
+    members = [
+        {**shared, "answer": ascii_uppercase[options.index(one)], "clip": f"{facts.scene.id}{ending}.mp4"}
+        for ending, one in right.items()
+    ]
+    return QuestionGroup(facts, task, kind, sample(rng, members, 2))
