@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.core.fields import Cell, ClipName, Key, NumberedOptions, OneOf, RawText, Text, mismatch
-from lmms_eval_tasks.utils.core.forms import ReleaseRow, read_csv_form, read_json_form
+from lmms_eval_tasks.utils.core.forms import (
+    Cell,
+    ClipName,
+    Key,
+    NumberedOptions,
+    OneOf,
+    RawText,
+    ReleaseRow,
+    Text,
+    mismatch,
+    read_csv_form,
+    read_json_form,
+)
 
 __all__ = [
     "Cell",

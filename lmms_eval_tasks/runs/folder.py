@@ -17,7 +17,7 @@ from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.utils.benchmark.benchmark import read_pointer
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
+from lmms_eval_tasks.utils.core.forms import read_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
@@ -88,12 +88,11 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
             continue
         where = f"line {number}"
         try:
-            value = read_written_json(line.decode("utf-8"))
+            value = read_json(line, exact=False)
         except ValueError as error:
             torn = number == len(lines)
             if not torn:
-                what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-                issues.add("lines", _EXPECTED, f"{what} ({where})")
+                issues.add("lines", _EXPECTED, f"{error} ({where})")
             continue
         line_form = AnyLine if isinstance(value, dict) and run_files.BYPASS in value else form
         if read := validate_value(value, line_form, issues, where):

@@ -12,7 +12,7 @@ from typing import Any
 
 from lmms_eval_tasks.runs.run_files import SAMPLES, list_runs, read_results, results_beside, run_files
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_written_json
+from lmms_eval_tasks.utils.core.forms import read_json
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.scoring.record import (
     CUT_OFF,
@@ -190,7 +190,7 @@ def _encodable(response: str) -> str:
 
 def _read_object(text: str) -> dict[str, Any]:
     try:
-        value = read_written_json(text)
+        value = read_json(text, exact=False)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -21,7 +21,7 @@ from sample_runs import at
 from lmms_eval_tasks.causalvqa.benchmark import PAIR_ACCURACY_STRATA_MEAN, prepare, read_items
 from lmms_eval_tasks.causalvqa.hooks import official_choice, strata
 from lmms_eval_tasks.registry import load_table, read_card
-from lmms_eval_tasks.utils.core.fields import read_numbered_options
+from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, read_manifest
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import BLOCK, is_safe, read_blocks
+from lmms_eval_tasks.utils.core.files import BLOCK, is_safe, open_regular, read_blocks
 from lmms_eval_tasks.utils.core.text import first_line, summarize_names
 
 LARGEST_METADATA = 1 << 24
@@ -71,7 +71,7 @@ def read_metadata(path: Path) -> bytes:
         InputError: it has more than 16 MiB.
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content = file.read(LARGEST_METADATA + 1)
     _check_size(path.name, max(len(content), path.stat().st_size))
     return content

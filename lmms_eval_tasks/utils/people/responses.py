@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, create_model
+
+from lmms_eval_tasks.utils.core import forms
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_csv, read_parquet
 from lmms_eval_tasks.utils.core.text import first_line, quote
 from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, Scale
 from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
@@ -51,34 +53,49 @@ class Response:
     credit: float
 
 
+class _ItemRow(forms.ReleaseRow):
+    """A row of a table of items; its other columns are strata."""
+
+    model_config = ConfigDict(extra="allow")
+
+    item: Annotated[forms.Text, forms.Key]
+    version: Annotated[forms.Cell, forms.Key]
+    answer: Annotated[forms.Cell, AfterValidator(str.upper)]
+    item_id: forms.Cell = ""
+
+
+class _PreparedRow(_ItemRow):
+    options: list[str] = Field(default_factory=list)
+
+
 def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQuestion]:
-    is_table = source.suffix == ".parquet"
-    rows = list(_parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer")))
-    not_strata = {*NOT_STRATA, *clips}
-    if is_table:  # nor the columns in which versions of an item differ
-        first: dict[str, Mapping[str, Any]] = {}
-        for _, row in rows:
-            same = first.setdefault(row["item"], row)
-            not_strata |= {name for name, value in row.items() if same[name] != value}
-    problems = Problems()
+    problems, is_table = Problems(), source.suffix == ".parquet"
+    rows: forms.FormRows[Any]
+    if is_table:
+        rows = forms.read_json_form(_PreparedRow, _prepared_rows(source), source.name, problems)
+    else:
+        rows = forms.read_csv_form(_ItemRow, forms.read_content(source), source.name, problems, exact=False)
+
+    def value(row: _ItemRow, name: str) -> str:
+        return str((row.model_extra or {}).get(name))
+
+    names = [name for name in rows.columns if name not in (*NOT_STRATA, *clips)]
+    if is_table:  # columns in which versions of an item differ are no strata
+        first = {row.item: row for row in reversed(rows)}
+        names = [name for name in names if all(value(row, name) == value(first[row.item], name) for row in rows)]
     asked: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
     named: set[str] = set()
-    for where, row in rows:
-        item, item_id = str(row["item"]), str(row.get("item_id") or "")
-        key = item, str(row["version"])
-        if key in asked:
-            problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
-            continue
-        strata = {name: str(value) for name, value in row.items() if name not in not_strata}
-        if strata_of.setdefault(item, strata) != strata:
-            problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
-        if item_id in named:
-            problems.add(where, f"Expected each item_id once, but {quote(item_id)} is there twice.")
-        named |= {item_id} - {""}
-        letters = ascii_uppercase[: len(row["options"])] if OPTIONS in row else ""
-        answer = str(row["answer"]).strip().upper() if row["answer"] else None
-        asked[key] = AskedQuestion(answer, letters, strata, OPTIONS in row and not letters, item_id)
+    for row in rows:
+        strata = {name: value(row, name) for name in names}
+        if strata_of.setdefault(row.item, strata) != strata:
+            problems.add(row.where, f"Expected one stratum for both versions of {row.item}, but they differ.")
+        if row.item_id in named:
+            problems.add(row.where, f"Expected each item_id once, but {quote(row.item_id)} is there twice.")
+        named |= {row.item_id} - {""}
+        letters = ascii_uppercase[: len(row.options)] if is_table else ""
+        written = is_table and OPTIONS in rows.columns and not letters
+        asked[row.item, row.version] = AskedQuestion(row.answer or None, letters, strata, written, row.item_id)
     problems.raise_if_any(f"{source.name} cannot be used")
     return asked
 
@@ -95,6 +112,20 @@ def join_pairs(responses: Iterable[Response]) -> list[Response]:
     ]
 
 
+def _read_mark(mark: str, info: ValidationInfo) -> str:
+    if mark not in ("", "0", "1") and info.data.get("choice") != UNKNOWN:
+        raise forms.mismatch("0 or 1", mark)
+    return mark
+
+
+class _ResponseRow(forms.ReleaseRow):
+    item: forms.Text
+    version: forms.Cell
+    annotator: forms.Text
+    choice: Annotated[forms.Text, AfterValidator(str.upper)]
+    correct: Annotated[forms.Cell, AfterValidator(_read_mark)] = ""
+
+
 def read_human_responses(
     source: Path,
     asked: Mapping[Key, AskedQuestion] | None = None,
@@ -105,55 +136,48 @@ def read_human_responses(
     problems = Problems()
     responses: list[Response] = []
     first_seen: dict[tuple[str, str, str], tuple[str, str]] = {}
-    for where, row in read_csv(source, COLUMNS):
-        item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
-        if others_too and asked is not None and (item, version) not in asked:
+    for row in forms.read_csv_form(_ResponseRow, forms.read_content(source), source.name, problems, exact=False):
+        key = row.item, row.version
+        question = AskedQuestion(None) if asked is None else asked.get(key)
+        if question is None:
+            if not others_too:
+                problems.add(row.where, f"Expected an item of the table, but got {_name(key)}.")
             continue
-        if empty := [name for name in COLUMNS if name != "version" and not str(row[name] or "").strip()]:
-            problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
-            continue
-        choice = choice.upper()
-        if choice != UNKNOWN and asked is not None and (item, version) in asked and asked[item, version].written:
-            choice = as_written(choice)
-        counted = (item, version if whole_pairs else "", annotator)
-        before = first_seen.setdefault(counted, (version, where))
-        if before[1] != where:
-            again = "a second response" if before[0] == version else f"version {version} after version {before[0]}"
+        choice = as_written(row.choice) if question.written and row.choice != UNKNOWN else row.choice
+        counted = (row.item, row.version if whole_pairs else "", row.annotator)
+        before, place = first_seen.setdefault(counted, (row.version, row.where))
+        if place != row.where:
+            again = "a second response" if before == row.version else f"version {row.version} after version {before}"
             problems.add(
-                where,
-                f"Expected one response of {annotator} to {item}, but got {again}; the first is at {before[1]}.",
+                row.where,
+                f"Expected one response of {row.annotator} to {row.item}, but got {again}; the first is at {place}.",
                 remedy="Keep one of them: nobody counts twice for one question.",
             )
         try:
-            credit = _credit((item, version), choice, str(row.get("correct") or "").strip(), asked)
+            credit = _credit(question, key, choice, row.correct)
         except ValueError as error:
-            problems.add(where, str(error))
+            problems.add(row.where, str(error))
         else:
-            responses.append(Response(item, version, annotator, choice, credit))
+            responses.append(Response(row.item, row.version, row.annotator, choice, credit))
     problems.raise_if_any(f"{source.name} cannot be used")
     if not responses:
-        raise InputError(f"{source.name} holds no responses{' to these items' if others_too else ''}.")
+        raise InputError(f"{source.name} holds no responses to these items.")
     return responses
 
 
-def _credit(key: Key, choice: str, marked: str, asked: Mapping[Key, AskedQuestion] | None) -> float:
+def _credit(question: AskedQuestion, key: Key, choice: str, marked: str) -> float:
     """Return the credit of a response; raises ValueError with the reason why it is not known."""
-    if marked not in ("", "0", "1") and choice != UNKNOWN:
-        raise ValueError(f"Expected correct to be 0 or 1, but got {quote(marked)}.")
-    question = AskedQuestion(None) if asked is None else asked.get(key)
-    if question is None:
-        raise ValueError(f"Expected an item of the table, but got {_name(key)}.")
+    answer, choices = question.answer, question.choices
     if choice == UNKNOWN:
         return UNKNOWN_CREDIT
-    answer, choices, written = question.answer, question.choices, question.written
-    if choices and not written and choice not in tuple(choices):
+    if question.written and answer is not None:
+        return float(marked or choice == as_written(answer))
+    if choices and not question.written and choice not in tuple(choices):
         raise ValueError(f"Expected a choice out of {', '.join(choices)} or unknown, but got {quote(choice)}.")
     if answer is None:
         if not marked:
             raise ValueError(f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
         return float(marked)
-    if written:
-        return float(marked or choice == as_written(answer))
     if marked and (choice == answer) != (marked == "1"):
         raise ValueError(f"Expected correct to agree with the key {answer}, but got {marked} for {choice}.")
     return float(choice == answer)
@@ -172,37 +196,29 @@ def _name(key: Key) -> str:
     return f"{key[0]}, version {key[1]}" if key[1] else key[0]
 
 
-def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
+def _prepared_rows(source: Path) -> list[Mapping[str, Any]]:
+    """Return the rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
     import pyarrow.lib
+    from pyarrow import types
+
+    def is_plain(data_type: Any) -> bool:
+        value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
+        kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
+        return types.is_null(value_type) or any(is_kind(value_type) for is_kind in kinds)
 
     try:
-        table = read_parquet(source)
-        table = table.select([field.name for field in table.schema if field.name == OPTIONS or _is_plain(field.type)])
+        table = forms.read_parquet(source)
+        table = table.select([field.name for field in table.schema if field.name == OPTIONS or is_plain(field.type)])
         table.validate(full=True)
-        rows = table.to_pylist()
+        rows: list[dict[str, Any]] = table.to_pylist()
     except (pyarrow.lib.ArrowException, OSError, ValueError) as error:
         raise InputError(
             f"{source.name} cannot be used: it is not a parquet table with texts in UTF-8 ({first_line(error)})."
         ) from error
-    if missing := [name for name in ("group_id", "answer") if name not in table.column_names]:
-        raise InputError(
-            f"{source.name} cannot be used: Expected the columns {', '.join(missing)} with texts, but it lacks them."
-        )
-    for number, (row, (item, version)) in enumerate(zip(rows, AskedItem.keys(rows), strict=True), start=1):
-        where = f"{source.name}, row {number}"
-        options = row.get(OPTIONS, [])
-        if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-            raise InputError(f"{where}: Expected options as a list of texts, but got {quote(options)}.")
-        yield where, {**row, "item": item, "version": version}
-
-
-def _is_plain(data_type: Any) -> bool:
-    from pyarrow import types
-
-    value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
-    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
-    return types.is_null(value_type) or any(is_kind(value_type) for is_kind in kinds)
+    if "group_id" not in table.column_names:
+        raise InputError(f"{source.name} cannot be used: Expected a column group_id with texts, but it lacks it.")
+    keys = AskedItem.keys(rows)
+    return [{**row, "item": item, "version": version} for row, (item, version) in zip(rows, keys, strict=True)]
 
 
 def keyed_questions(
@@ -241,27 +257,31 @@ class ScaleScore:
     alpha: float | None
 
 
+class _RatingRow(forms.ReleaseRow):
+    item_id: Annotated[forms.Text, forms.Key]
+    annotator: Annotated[forms.Text, forms.Key]
+
+
 def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -> list[Rating]:
     problems = Problems()
-    ratings: dict[tuple[str, str], Rating] = {}
-    for where, row in read_csv(source, ("item_id", "annotator", *(scale.name for scale in scales))):
-        key = row["item_id"].strip(), row["annotator"].strip()
-        if not all(key):
-            problems.add(where, "Expected a value for item_id and annotator, but got none.")
-            continue
-        if key[0] not in known:
-            problems.add(where, f"Expected an item of the table, but got {quote(key[0])}.")
-        if key in ratings:
-            problems.add(where, f"Expected one row of {key[1]} for {key[0]}, but got another.")
-        for scale in scales:
-            if row[scale.name] not in scale.choices:
-                expected = f"Expected {scale.name} to be one of {', '.join(scale.choices)}"
-                problems.add(where, f"{expected}, but got {quote(row[scale.name])}.")
-        ratings.setdefault(key, Rating(*key, {scale.name: row[scale.name] for scale in scales}))
+
+    def is_known(item_id: str) -> str:
+        if item_id not in known:
+            raise forms.mismatch("an item of the table", item_id)
+        return item_id
+
+    # A scale may be called as no field of a form can be.
+    names = {scale.name: f"scale_{place}" for place, scale in enumerate(scales)}
+    fields: dict[str, Any] = {"item_id": (Annotated[forms.Text, forms.Key, AfterValidator(is_known)], ...)}
+    for scale in scales:
+        field = Annotated[str, forms.OneOf(scale.choices), Field(validation_alias=scale.name)]
+        fields[names[scale.name]] = (field, ...)
+    form: type[_RatingRow] = create_model("RatingRow", __base__=_RatingRow, **fields)
+    rows = forms.read_csv_form(form, forms.read_content(source), source.name, problems, exact=False)
     problems.raise_if_any(f"{source.name} cannot be used")
-    if not ratings:
-        raise InputError(f"{source.name} holds no ratings.")
-    return list(ratings.values())
+    return [
+        Rating(row.item_id, row.annotator, {name: getattr(row, field) for name, field in names.items()}) for row in rows
+    ]
 
 
 def score_scale(scale: Scale, ratings: Sequence[Rating]) -> ScaleScore:

@@ -19,7 +19,7 @@ from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
 from lmms_eval_tasks.sample.words import reworded
-from lmms_eval_tasks.utils.core.fields import read_numbered_options
+from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.judge.replies import ServerError
 

@@ -23,7 +23,7 @@ from lmms_eval_tasks.construct.causalvqa import build
 from lmms_eval_tasks.construct.causalvqa.filters import apply_answers, apply_reviews, read_reviews, refuse_flagged_again
 from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
 from lmms_eval_tasks.construct.engine.steps import Removed
-from lmms_eval_tasks.utils.core.fields import read_numbered_options
+from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)

@@ -17,12 +17,16 @@ from pydantic import AliasChoices, Field
 
 from lmms_eval_tasks.utils.core import forms
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.fields import Cell, ClipName, Key, OneOf, Text
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import (
+    Cell,
+    ClipName,
     FormRows,
+    Key,
+    OneOf,
     ReleaseRow,
     RowForm,
+    Text,
     as_lines,
     read_csv,
     read_csv_form,

@@ -53,7 +53,7 @@ def test_every_problem_is_listed_with_its_row(tmp_path: Path, expected: Expected
         messages.append(refusal(read_human_responses, tmp_path / "people.csv", ASKED))
     for name, content in (("items.csv", items.encode()), ("bad.parquet", b"no")):
         (tmp_path / name).write_bytes(content)
-        messages.append(refusal(read_items, tmp_path / name).split(" (")[0])
+        messages.append(refusal(read_items, tmp_path / name).split(" (Parquet")[0])
     expected("\n".join(messages))
 
 
