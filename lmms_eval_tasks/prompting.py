@@ -19,7 +19,14 @@ from typing import Any
 
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings, read_evidence_settings
-from lmms_eval_tasks.utils.answers.hooks import DEFAULT, OFFICIAL, QUESTION_AND_OPTIONS, Prompt, TaskSettings
+from lmms_eval_tasks.utils.answers.hooks import (
+    DEFAULT,
+    OFFICIAL,
+    QUESTION_AND_OPTIONS,
+    Prompt,
+    TaskSettings,
+    ask_choice,
+)
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.tasks import LARGEST_CONFIG
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -323,7 +330,8 @@ def read_task_settings(
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
     named = kwargs.get("prompt")
     fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
-    fields = fields if fields < QUESTION_AND_OPTIONS else QUESTION_AND_OPTIONS
+    if kind.ask is ask_choice and not fields < QUESTION_AND_OPTIONS:
+        fields = QUESTION_AND_OPTIONS
     return TaskSettings(choose_prompt(kwargs, None if asks_judges else benchmark.find_prompt, fields, environment))
 
 

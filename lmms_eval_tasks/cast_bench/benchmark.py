@@ -30,6 +30,7 @@ from lmms_eval_tasks.api import (
     no_progress,
 )
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER, Masking, read_truth
+from lmms_eval_tasks.api.page import outcome_panel
 from lmms_eval_tasks.api.people import TimedDescription
 from lmms_eval_tasks.api.release import download_dataset, read_metadata
 from lmms_eval_tasks.cast_bench import card, hooks, masked, open_ended, report, submission
@@ -75,12 +76,8 @@ def prepare(
         clips[clip] = next((place for place in places if place.is_file()), places[0] if places else None)
     origin = Origin(str(source), files, revision, tuple(warnings))
     with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos, measure=measure_size)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos, measure=frame_size)
     return {SPLIT: build.splits[SPLIT]}
-
-
-def measure_size(path: Path) -> dict[str, int | None]:
-    return dict(zip(("width", "height"), frame_size(path) or (None, None), strict=True))
 
 
 def _find(source: str, videos: Path | None) -> tuple[Path, tuple[Path, ...], str | None]:
@@ -186,16 +183,14 @@ EVIDENCE = TaskKind(
 
 OPEN = TaskKind(
     metrics=card.OPEN_METRICS,
-    ask=open_ended.ask,
     grade=open_ended.grade,
     guesses=lambda row: (open_ended.IGNORANT,),
     extractor="a judge",
     columns=report.OPEN_COLUMNS,
-    references=report.open_references,
-    panels=report.open_panels,
+    # There are no letters, and no evidence to draw.
+    panels=lambda task, runs: [outcome_panel(runs)],
     item_view=report.open_item_view,
     answer_view=report.open_answer_view,
-    read_settings=open_ended.read_settings,
     judge="required",
     no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
     "submitted is a run of cast_bench.",

@@ -19,11 +19,10 @@ from pydantic import Field
 from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, TaskContext, UnscoredReason, read_prompt
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
-from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 
-PROMPT, JUDGE_PROMPT, CONSISTENCY_PROMPT = "cast_bench_open", "cast_bench_judge", "cast_bench_judge_consistency"
+JUDGE_PROMPT, CONSISTENCY_PROMPT = "cast_bench_judge", "cast_bench_judge_consistency"
 IGNORANT = "Answer: It cannot be told.\nReasoning: Nothing of the video was seen."
 """What somebody answers who saw nothing: no list has the answers to a free question."""
 
@@ -52,15 +51,6 @@ class ConsistencyScore(RowForm):
 
 # Only characters of one line: from each of many empty lines, `\s` would look at all that follow.
 _LABEL = re.compile(r"^[ \t*_#>-]*(answer|reasoning)[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
-
-
-def ask(row: Row, settings: TaskSettings) -> str:
-    """The prompt: the question without its options, and what an answer has to hold."""
-    assert settings.prompt is not None
-    return settings.prompt.render(question=row["question"])
-
-
-read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 
 
 class JudgeForm(LogForm):

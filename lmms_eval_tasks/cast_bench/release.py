@@ -279,17 +279,16 @@ def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Probl
     problems.extend(issues, f"{path.name}, ")
 
 
-def frame_size(path: Path) -> tuple[int, int] | None:
+def frame_size(path: Path) -> dict[str, int | None]:
     """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded."""
     try:
         with FrameStream(path) as stream:
             width, height = stream.size
-            turned = round(next(stream.frames(as_stored=True)).rotation / 90) % 2
+            if round(next(stream.frames(as_stored=True)).rotation / 90) % 2:
+                width, height = height, width
     except UnreadableClip:
-        return None
-    if not (width and height):
-        return None
-    return (height, width) if turned else (width, height)
+        width = height = 0
+    return {"width": width or None, "height": height or None}
 
 
 def frame_of(row: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ from lmms_eval_tasks.api.page import (
     LayoutPlace,
     ReferencedMetric,
     evidence_answer_view,
-    outcome_panel,
     published_models,
     scatter_panel,
     tracks_of,
@@ -75,17 +74,8 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     )
 
 
-def open_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    return (ReferencedMetric(card.JUDGE_SCORE),)
-
-
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [*_grounding_panels(task, runs), *_distractor_panels(runs), *usual_panels(runs)]
-
-
-def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """Outcomes alone: there are no letters, and no evidence to draw."""
-    return [outcome_panel(runs)]
 
 
 def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:

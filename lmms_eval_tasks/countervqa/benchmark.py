@@ -199,19 +199,15 @@ VERDICT = TaskKind(
     ask=hooks.ask,
     grade=hooks.grade,
     extractor=VERDICT_READER,
-    columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
     item_view=report.item_view,
     answer_view=report.answer_view,
-    read_settings=hooks.read_settings,
     log_form=hooks.VerdictLine,
     judge="optional",
     restore=hooks.restore_agreement,
     views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
 )
-
-ANNOTATED = replace(VERDICT, read_settings=hooks.read_annotated_settings)
 
 PROBE = replace(
     VERDICT,
@@ -222,7 +218,6 @@ PROBE = replace(
     references=report.probe_references,
     panels=report.probe_panels,
     answer_view=report.probe_answer_view,
-    read_settings=hooks.read_probe_settings,
     log_form=hooks.ProbeLine,
     judge="",
     restore=None,
@@ -231,7 +226,7 @@ PROBE = replace(
 BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
-    kinds={"verdict": VERDICT, "annotated": ANNOTATED, "probe": PROBE},
+    kinds={"verdict": VERDICT, "probe": PROBE},
     layouts=report.LAYOUTS,
     prepare=prepare,
     schema=lambda: COLUMNS,

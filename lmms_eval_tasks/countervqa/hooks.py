@@ -11,19 +11,14 @@ from pydantic import Field
 from lmms_eval_tasks.api import GradedItem, Record, Row, RowForm, TaskContext, read_prompt
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
-from lmms_eval_tasks.api.prompts import Prompt, TaskSettings, prompt_reader
+from lmms_eval_tasks.api.prompts import Prompt, TaskSettings
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
 from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL
 from lmms_eval_tasks.countervqa.release import read_graph
 
-PROMPT, ANNOTATED_PROMPT, PROBE_PROMPT = "countervqa", "countervqa_annotated", "countervqa_probe"
-JUDGE_PROMPT = "countervqa_judge"
+PROMPT, JUDGE_PROMPT = "countervqa", "countervqa_judge"
 AGREES_FROM = 7.0
 """An explanation agrees from this on: small deviations that do no harm, in the scale's words."""
-
-read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
-read_annotated_settings = prompt_reader(fields=frozenset({"question", "actions"}), default=ANNOTATED_PROMPT)
-read_probe_settings = prompt_reader(fields=frozenset({"question", "action"}), default=PROBE_PROMPT)
 
 
 def ask(row: Row, settings: TaskSettings) -> str:

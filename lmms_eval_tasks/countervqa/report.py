@@ -11,7 +11,6 @@ from pathlib import Path
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
     PAIR_ACCURACY,
-    PAIRS_SCORED,
     Column,
     Metric,
     Panel,
@@ -20,7 +19,7 @@ from lmms_eval_tasks.api import (
     RunRecords,
     share_plot,
 )
-from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY, YES, YES_RATE
+from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY, YES
 from lmms_eval_tasks.api.page import (
     AnswerView,
     EventGraph,
@@ -46,12 +45,6 @@ OTHER_RULE = (
 )
 TOTAL, AVERAGE = "Total", "Avg"
 
-COLUMNS = (
-    Column(VERDICT_ACCURACY, interval=True),
-    Column(BALANCED_ACCURACY, interval=True),
-    Column(PAIR_ACCURACY, interval=True),
-    *map(Column, (card.ALWAYS_YES, card.ALWAYS_NO, YES_RATE, card.JUDGED_ACCURACY, *COMMON_METRICS[:2], PAIRS_SCORED)),
-)
 PROBE_COLUMNS = (
     Column(card.DETECTION, interval=True),
     *map(Column, (card.DETECTION_ABSENT, card.DETECTION_PRESENT, card.DETECTION_BALANCED)),

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from loguru import logger
-from pydantic import BaseModel
 
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
@@ -294,18 +294,6 @@ def make_key(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:10]
 
 
-class SteadyJudge:
-    """Gives every answer the same number in every dimension."""
-
-    def __init__(self, schema: type[BaseModel], number: float) -> None:
-        values = {name: "" if field.annotation is str else number for name, field in schema.model_fields.items()}
-        self.reply = schema.model_validate(values)
-
-    def judge(self, case: Case) -> Verdict[Any]:
-        """The number."""
-        return Verdict(self.reply, None, "steady", "prompt")
-
-
 class SteadyEvaluation(Evaluation):
     """An evaluation whose judges give every answer the same number; without one they give no verdicts."""
 
@@ -315,7 +303,11 @@ class SteadyEvaluation(Evaluation):
 
     def judge(self, schema: Any, optional: bool = False) -> Any:
         """A judge for replies of a schema."""
-        return None if self.number is None else SteadyJudge(schema, self.number)
+        if self.number is None:
+            return None
+        fields = schema.model_fields.items()
+        reply = schema.model_validate({name: "" if of.annotation is str else self.number for name, of in fields})
+        return SimpleNamespace(judge=lambda case: Verdict(reply, None, "steady", "prompt"))
 
 
 def grade_examples(

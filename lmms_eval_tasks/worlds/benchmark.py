@@ -243,7 +243,7 @@ def _kind(subset: str, scores: tuple[Metric, ...], views: tuple[str, ...], **res
         references=report.references(subset),
         panels=report.panels,
         views=views,
-        **{"log_form": hooks.SceneLine, **rest},
+        **{"grade": hooks.grade_choice, "log_form": hooks.SceneLine, **rest},
     )
 
 
@@ -263,7 +263,7 @@ BENCHMARK = Benchmark(
             extractor=VERDICT_READER,
             members="questions",
             answer_view=report.counterfactual_answer,
-            read_settings=hooks.read_counterfactual_settings,
+            grade=hooks.grade_verdict,
             guesses=_yes_or_no,
         ),
         # In another order times and boxes would be others.
@@ -274,6 +274,8 @@ BENCHMARK = Benchmark(
             extractor=EVIDENCE_READER,
             item_view=report.evidence_item_view,
             answer_view=report.evidence_answer,
+            ask=hooks.ask_for_evidence,
+            grade=hooks.grade_grounded,
             read_settings=hooks.read_evidence_settings,
             guesses=report.evidence_guesses,
             log_form=hooks.GroundedLine,
@@ -285,7 +287,7 @@ BENCHMARK = Benchmark(
             STILL,
             extractor=PLAUSIBILITY_READER,
             members="clips",
-            read_settings=hooks.read_possible_settings,
+            grade=hooks.grade_plausibility,
             guesses=_yes_or_no,
         ),
         # Shuffled, a clip has no direction; reversed, it is the other one of its pair.

@@ -1,20 +1,11 @@
-"""The hooks of Worlds' tasks: how a question is asked and its answer graded, as in the benchmark that it is after."""
+"""How a question of Worlds is asked and its answer graded, as in the benchmark that it is after."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.api import (
-    GradedItem,
-    Row,
-    RunningTask,
-    TaskContext,
-    choice_grader,
-    hook,
-    read_prompt,
-)
+from lmms_eval_tasks.api import GradedItem, Row, TaskContext, choice_grader, read_prompt
 from lmms_eval_tasks.api.answers import plausibility_grader, verdict_grader
 from lmms_eval_tasks.api.evidence import (
     EvidenceFields,
@@ -24,10 +15,11 @@ from lmms_eval_tasks.api.evidence import (
     grade_evidence,
     read_truth,
 )
-from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
+from lmms_eval_tasks.api.hooks import doc_to_text, process_results
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.worlds.card import CARD, COLUMNS, FRAME
 
+# By which YAML files of earlier versions name them.
 __all__ = [
     "counterfactual_process_results",
     "evidence_doc_to_text",
@@ -36,13 +28,10 @@ __all__ = [
     "process_results",
     "question_doc_to_text",
 ]
+counterfactual_process_results = evidence_process_results = possible_process_results = process_results
+evidence_doc_to_text = question_doc_to_text = doc_to_text
 
-COUNTERFACTUAL_PROMPT, POSSIBLE_PROMPT = "worlds_counterfactual", "worlds_possible"
-EVIDENCE_PROMPT = "worlds_evidence"
-
-read_counterfactual_settings = prompt_reader(fields=frozenset({"question"}), default=COUNTERFACTUAL_PROMPT)
-read_possible_settings = prompt_reader(fields=frozenset({"question"}), default=POSSIBLE_PROMPT)
-read_evidence_settings = evidence_settings_reader(CARD.title, EVIDENCE_PROMPT, read_prompt)
+read_evidence_settings = evidence_settings_reader(CARD.title, "worlds_evidence", read_prompt)
 
 
 class SceneFields(LogForm):
@@ -70,45 +59,6 @@ def profile_fields(row: Row, *_: object) -> dict[str, Any]:
 grade_choice = choice_grader(stratum=COLUMNS, fields=profile_fields)
 grade_verdict = verdict_grader(COLUMNS, profile_fields)
 grade_plausibility = plausibility_grader(COLUMNS, profile_fields)
-
-
-@hook
-def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    return task.grade_first(doc, results, grade_choice)
-
-
-@hook
-def question_doc_to_text(
-    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
-) -> str:
-    return task.put(doc, lmms_eval_specific_kwargs, ask)
-
-
-@hook
-def counterfactual_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    return task.grade_first(doc, results, grade_verdict)
-
-
-@hook
-def possible_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    return task.grade_first(doc, results, grade_plausibility)
-
-
-@hook
-def evidence_doc_to_text(
-    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
-) -> str:
-    return task.put(doc, lmms_eval_specific_kwargs, ask_for_evidence)
-
-
-@hook
-def evidence_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    return task.grade_first(doc, results, grade_grounded)
-
-
-def ask(row: Row, settings: TaskSettings) -> str:
-    assert settings.prompt is not None
-    return settings.prompt.render(question=row["question"])
 
 
 def ask_for_evidence(row: Row, settings: EvidenceSettings) -> str:

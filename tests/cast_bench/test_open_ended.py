@@ -256,4 +256,4 @@ def test_a_prompt_with_options_and_a_run_without_a_judge_are_refused(
     with pytest.raises(
         SystemExit, match=r"Expected a prompt with question, one of cast_bench_open.*, but got 'mcq_lett"
     ):
-        new_state(TASK).doc_to_text(rows[0])
+        new_state(TASK).doc_to_text(rows[0], {"prompt": TASK})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_size
+from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_of, frame_size
 from lmms_eval_tasks.construct.cast_bench.clip_selection import measure_clips, select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import (
     describe_actions,
@@ -125,7 +125,7 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
     lengths = clip_lengths(clips, no_progress, "")
     rows = []
     for clip in clips:
-        frame, seconds = sizes[clip], lengths[clip] or 0.0
+        frame, seconds = frame_of(sizes[clip]), lengths[clip] or 0.0
         last = max(0, math.ceil(seconds - NEAR) - 1)
         files = track_files(config.tracks, clip.stem, config.masklets)
         if not files:
