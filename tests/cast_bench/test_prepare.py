@@ -30,6 +30,7 @@ from lmms_eval_tasks.cast_bench.card import (
 from lmms_eval_tasks.cast_bench.hooks import read_question, read_settings
 from lmms_eval_tasks.cast_bench.release import is_time, read_items
 from lmms_eval_tasks.registry import load_table, read_card
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -66,6 +67,9 @@ def test_clips_are_found_where_they_lie_and_answers_may_be_withheld(tmp_path: Pa
     assert len(prepare(str(file))["test"].missing) == 1
     with at(tmp_path / "other"):
         assert prepare(str(write_release(tmp_path / "withheld", [row(answer=None)])))["test"].answers_withheld
+    (tmp_path / "else").mkdir()
+    with pytest.raises(InputError, match=f"Expected clips such as {tmp_path}/else/sav_000001.mp4"):
+        prepare(str(file), tmp_path / "else")
     write_clip(tmp_path / "else" / "sav_000001.mp4")
     assert prepare(str(file.parent), tmp_path / "else")["test"].missing == ()
     write_clip(tmp_path / "release" / "sav_000001.mp4")
