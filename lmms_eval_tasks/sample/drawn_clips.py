@@ -29,6 +29,7 @@ GROUND = HEIGHT - 2 * BLOCK
 REACH = 8
 """How far a moving camera gets from where it starts, in pixels to either side."""
 RADIUS = 10
+EDGE = 2 * RADIUS
 COLOURS: Mapping[str, tuple[int, int, int]] = {
     "red": (214, 40, 40),
     "yellow": (232, 200, 30),
@@ -71,16 +72,41 @@ class DrawnBody:
 
 
 @dataclass(frozen=True)
-class DrawnClip:
-    """What a clip shows: bodies between what stands behind them and what stands before them."""
+class Span:
+    """A body of a scene by its place, the whole seconds in which to look at it (both included), and why."""
+
+    body: int
+    start: int
+    end: int
+    rationale: str
+
+
+@dataclass(frozen=True)
+class DrawnQuestion:
+    """A question about a scene; `symmetric` says that the clip in reverse has the same answer."""
+
+    text: str
+    answer: str
+    kind: str = ""
+    evidence: tuple[Span, ...] = ()
+    symmetric: bool = False
+
+
+@dataclass(frozen=True)
+class DrawnScene:
+    """Bodies between what stands behind them and what stands before them, and the truth about them: hits as (second,
+    hitter, struck), and moments at which the scene may be joined to its twin because they look the same."""
 
     bodies: tuple[DrawnBody, ...]
     seconds: float
-    code: int = 0
-    ground: tuple[int, int, int] = (200, 196, 188)
     behind: tuple[Rect, ...] = ()
     before: tuple[Rect, ...] = ()
+    questions: tuple[DrawnQuestion, ...] = ()
+    hits: tuple[tuple[float, str, str], ...] = ()
+    moments: tuple[float, ...] = ()
     camera_moves: bool = False
+    code: int = 0
+    ground: tuple[int, int, int] = (200, 196, 188)
     marked: bool = False
     """Whether bodies carry a code of their own."""
 
@@ -88,43 +114,38 @@ class DrawnClip:
     def frames(self) -> int:
         return round(self.seconds * FPS)
 
-    def pan(self, frame: int) -> int:
-        """By how many pixels the scene is shifted to the right."""
+    def _pan(self, frame: int) -> int:
         return round(REACH * math.sin(math.tau * frame / (3 * FPS))) if self.camera_moves else 0
 
     def box(self, body: DrawnBody, frame: int) -> tuple[int, int, int, int]:
         """Left, top, right and bottom of a body in pixels of a frame."""
         place = body.at(frame / FPS)
-        left, top = round(place.real) - RADIUS + self.pan(frame), round(place.imag) - RADIUS
+        left, top = round(place.real) - RADIUS + self._pan(frame), round(place.imag) - RADIUS
         return left, top, left + 2 * RADIUS, top + 2 * RADIUS
 
-    def film(self, seconds: float | None = None) -> Frames:
-        """Its frames, or so many seconds of them: at the end everything stays where its last stop is."""
-        # Wider than the picture by what a body or the camera may go beyond it.
-        edge = 2 * RADIUS
-        empty = np.full((GROUND + 2 * edge, WIDTH + 2 * edge, 3), self.ground, dtype=np.uint8)
-        _paint(empty[edge:], self.behind, edge, GREY)
-        film = np.empty((round((seconds or self.seconds) * FPS), HEIGHT, WIDTH, 3), dtype=np.uint8)
+    def film(self) -> Frames:
+        """Its frames, cut out of canvases that reach as far beyond them as a body is wide."""
+        film = np.empty((self.frames, HEIGHT, WIDTH, 3), dtype=np.uint8)
         for frame, picture in enumerate(film):
-            scene, pan = empty.copy(), self.pan(frame)
+            canvas = np.full((GROUND + 2 * EDGE, WIDTH + 2 * EDGE, 3), self.ground, dtype=np.uint8)
+            self._paint(canvas, self.behind, GREY, frame)
             for number, body in enumerate(self.bodies):
-                left, top, right, bottom = self.box(body, frame)
-                if -edge <= left - pan <= WIDTH and -edge <= top <= GROUND:
+                left, top, right, bottom = (side + EDGE for side in self.box(body, frame))
+                if 0 <= left <= WIDTH + EDGE and 0 <= top <= GROUND + EDGE:
                     shown, cover = _sprite(body.colour, body.shape, number if self.marked else None)
-                    part = scene[top + edge : bottom + edge, left - pan + edge : right - pan + edge]
+                    part = canvas[top:bottom, left:right]
                     part[:] = part * (1 - cover) + shown * cover
                     if body.shape == "hand":
-                        middle = left + RADIUS + edge
-                        scene[: top + RADIUS + edge, middle - 4 : middle + 4] = DARK
-            _paint(scene[edge:], self.before, edge, DARK)
-            picture[:GROUND] = scene[edge : edge + GROUND, edge - pan : edge - pan + WIDTH]
+                        canvas[: top + RADIUS, left + RADIUS - 4 : left + RADIUS + 4] = DARK
+            self._paint(canvas, self.before, DARK, frame)
+            picture[:GROUND] = canvas[EDGE:-EDGE, EDGE:-EDGE]
             picture[GROUND:] = np.where(_stamp(self.code, frame), 225, 30)[..., None]
         return film
 
-
-def _paint(scene: Picture, rects: Sequence[Rect], edge: int, colour: tuple[int, int, int]) -> None:
-    for x1, y1, x2, y2 in rects:
-        scene[round(y1) : round(y2), max(0, round(x1) + edge) : round(x2) + edge] = colour
+    def _paint(self, canvas: Picture, rects: Sequence[Rect], colour: tuple[int, int, int], frame: int) -> None:
+        right = EDGE + self._pan(frame)
+        for x1, y1, x2, y2 in rects:
+            canvas[round(y1) + EDGE : round(y2) + EDGE, max(0, round(x1) + right) : round(x2) + right] = colour
 
 
 @lru_cache(maxsize=256)
@@ -168,7 +189,7 @@ def read_stamp(picture: Picture) -> tuple[int, int] | None:
     return int.from_bytes(named, "big"), frame
 
 
-def shows_body(picture: Picture, drawing: DrawnClip, number: int, frame: int) -> bool:
+def shows_body(picture: Picture, drawing: DrawnScene, number: int, frame: int) -> bool:
     """Whether a decoded frame has a body's code where the body should be."""
     left, top, *_ = drawing.box(drawing.bodies[number], frame)
     middle = picture[top + RADIUS - PIP : top + RADIUS + PIP, left + RADIUS - PIP : left + RADIUS + PIP].mean(axis=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 
@@ -16,8 +16,10 @@ from lmms_eval_tasks.sample.drawn_clips import (
     SHAPES,
     WIDTH,
     DrawnBody,
-    DrawnClip,
+    DrawnQuestion,
+    DrawnScene,
     Rect,
+    Span,
     Stop,
     ride,
 )
@@ -33,37 +35,6 @@ LOW = FLOOR - RADIUS
 _GROUNDS = ((206, 200, 190), (190, 204, 196), (196, 200, 210), (212, 206, 176), (178, 182, 186))
 _RIMS = ((0, 0, WIDTH, 4), (0, GROUND - 4, WIDTH, GROUND), (0, 0, 4, GROUND), (WIDTH - 4, 0, WIDTH, GROUND))
 _FLOOR = (-WIDTH, FLOOR, 2 * WIDTH, GROUND)
-
-
-@dataclass(frozen=True)
-class Span:
-    """A body of a scene by its place, the whole seconds in which to look at it (both included), and why."""
-
-    body: int
-    start: int
-    end: int
-    rationale: str
-
-
-@dataclass(frozen=True)
-class DrawnQuestion:
-    """A question about a scene; `symmetric` says that the clip in reverse has the same answer."""
-
-    text: str
-    answer: str
-    kind: str = ""
-    evidence: tuple[Span, ...] = ()
-    symmetric: bool = False
-
-
-@dataclass(frozen=True)
-class DrawnScene(DrawnClip):
-    """A scene with its truth: questions, hits as (second, hitter, struck), and moments at which it may be joined to its
-    twin because they look the same."""
-
-    questions: tuple[DrawnQuestion, ...] = ()
-    hits: tuple[tuple[float, str, str], ...] = ()
-    moments: tuple[float, ...] = ()
 
 
 Script = Callable[[random.Random], Sequence[DrawnScene]]
@@ -91,8 +62,8 @@ def _draw(kind: str, number: int) -> tuple[DrawnScene, ...]:
 class _Table:
     """A table seen from above with places in three rows; what happens goes along a row to the right or the left."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng, self.bodies, self.way = rng, list[DrawnBody](), rng.choice((1, -1))
+    def __init__(self, rng: random.Random, strangers: int = 0) -> None:
+        self.rng, self.strangers, self.bodies, self.way = rng, strangers, list[DrawnBody](), rng.choice((1, -1))
         self.rows, self._colours = rng.sample(range(3), 3), rng.sample(list(COLOURS), len(COLOURS))
 
     def at(self, x: float, row: int) -> complex:
@@ -116,35 +87,32 @@ class _Table:
             x += gap + TOUCH
         return [(time, *pair) for time, pair in zip(times[1:], pairwise(names), strict=False)]
 
-    def show(
-        self, seconds: float, *questions: DrawnQuestion, strangers: int = 0, rows: int = 1, edges: bool = False
-    ) -> list[DrawnScene]:
+    def show(self, seconds: float, *questions: DrawnQuestion, rows: int = 1, edges: bool = False) -> list[DrawnScene]:
         """The scene of the table, with strangers in the rows in which nothing happens, or at their ends only."""
         places = [(20 + 30 * column, row) for row in self.rows[rows:] for column in ((0, 5) if edges else range(6))]
-        for place in self.rng.sample(places, strangers):
+        for place in self.rng.sample(places, self.strangers):
             self.add((0.0, self.at(*place)))
         return [DrawnScene(tuple(self.bodies), seconds, behind=_RIMS, questions=questions)]
 
 
 def _touch_first(rng: random.Random, strangers: int, slow: bool = False) -> Sequence[DrawnScene]:
     """A ball heads for something when the clip stops."""
-    table, start, speed = _Table(rng), rng.uniform(20, 50), 15.0 if slow else 36.0
+    table, start, speed = _Table(rng, strangers), rng.uniform(20, 50), 15.0 if slow else 36.0
     row, goal = table.rows[0], start + rng.uniform(104, 120)
-    one = table.add(*ride([table.at(start, row), table.at(goal - TOUCH, row)], speed), shape="ball")
-    two = table.add((0.0, table.at(goal, row)))
-    seconds = table.bodies[0].stops[-1][0] - 0.5
+    way = ride([table.at(start, row), table.at(goal - TOUCH, row)], speed)
+    one, two, seconds = table.add(*way, shape="ball"), table.add((0.0, table.at(goal, row))), way[-1][0] - 0.5
     last = math.ceil(seconds) - 1
     evidence = (
         Span(0, 0, last, f"The {one} keeps moving towards the {two}."),
         Span(1, 0, last, f"The {two} lies in the way of the {one}."),
     )
     text = f"The clip stops early. Which object will the {one} touch first?"
-    return table.show(seconds, DrawnQuestion(text, two, "Physical Prediction", evidence), strangers=strangers)
+    return table.show(seconds, DrawnQuestion(text, two, "Physical Prediction", evidence))
 
 
 def _without(rng: random.Random, strangers: int, slow: bool = False) -> Sequence[DrawnScene]:
     """A ball is kept by something from reaching something else."""
-    table, speed, seconds = _Table(rng), 13.0 if slow else 36.0, 7.0 if slow else 3.0
+    table, speed, seconds = _Table(rng, strangers), 13.0 if slow else 36.0, 7.0 if slow else 3.0
     row, hit = table.rows[0], 3.4 if slow else rng.uniform(0.9, 1.2)
     stopped = 20 + hit * speed
     aside = -1j if row == 2 else 1j
@@ -159,12 +127,12 @@ def _without(rng: random.Random, strangers: int, slow: bool = False) -> Sequence
         Span(2, 0, 6, f"The {three} lies in the way that the {one} was taking."),
     )
     text = f"If the {two} had not been on the table, which object would the {one} have touched first?"
-    return table.show(seconds, DrawnQuestion(text, three, "Physical Counterfactual", evidence), strangers=strangers)
+    return table.show(seconds, DrawnQuestion(text, three, "Physical Counterfactual", evidence))
 
 
 def _set_in_motion(rng: random.Random, strangers: int, slow: bool = False, links: int = 2) -> Sequence[DrawnScene]:
     """One thing hits another, and that perhaps a third."""
-    table, speed, seconds = _Table(rng), 13.0 if slow else 36.0, 5 + links if slow else 3
+    table, speed, seconds = _Table(rng, strangers), 13.0 if slow else 36.0, 5 + links if slow else 3
     times = [rng.choice((2.6, 2.9)) if slow else rng.uniform(0.7, 1.0) for _ in range(links - 1)]
     times.append(seconds - sum(times) if slow else 0.8)
     hits = table.add_chain(table.rows[0], [time * speed for time in times], speed)
@@ -181,12 +149,12 @@ def _set_in_motion(rng: random.Random, strangers: int, slow: bool = False, links
         text = f"By way of which object does the {one} set the {three} in motion?"
         proof = (questions[0].evidence[0], *questions[1].evidence)
         asked.insert(0, DrawnQuestion(text, two, "How Questions (Mechanisms)", proof))
-    return table.show(seconds, *asked, strangers=strangers)
+    return table.show(seconds, *asked)
 
 
 def _other_way(rng: random.Random, strangers: int, quarter: bool = False) -> Sequence[DrawnScene]:
     """Started in another direction, what would a ball have touched?"""
-    table, turn, how = _Table(rng), -1 + 0j, "in the opposite direction"
+    table, turn, how = _Table(rng, strangers), -1 + 0j, "in the opposite direction"
     if quarter:
         turn, how = 1j, "a quarter turn clockwise from its real direction"
     table.rows.sort(key=lambda row: row != 1)
@@ -195,12 +163,12 @@ def _other_way(rng: random.Random, strangers: int, quarter: bool = False) -> Seq
     table.add(*ride([start + (28 + TOUCH) * way, start + (44 + TOUCH) * way], 30.0, 0.4 + 28 / 30))
     goal = table.add((0.0, start + turn * way * (40 if quarter else rng.uniform(44, 76))))
     text = f"If the {mover} had started with the same speed, but {how}, which object would it have touched first?"
-    return table.show(2.4, DrawnQuestion(text, goal), strangers=strangers, edges=True)
+    return table.show(2.4, DrawnQuestion(text, goal), edges=True)
 
 
 def _plan(rng: random.Random, strangers: int) -> Sequence[DrawnScene]:
     """A ball comes to rest; in which direction does it have to go on?"""
-    table, wanted = _Table(rng), rng.choice(list(DIRECTIONS))
+    table, wanted = _Table(rng, strangers), rng.choice(list(DIRECTIONS))
     table.rows.sort(key=lambda row: row != 1)
     rest = complex(WIDTH / 2, 64)
     start = rest + 42 * rng.choice([side for side in (1, -1) if side != wanted])
@@ -210,12 +178,12 @@ def _plan(rng: random.Random, strangers: int) -> Sequence[DrawnScene]:
         f"The {mover} is to hit the {goal} first. In which direction must an arm push it from where it lies at the end "
         "of the clip?"
     )
-    return table.show(2.6, DrawnQuestion(text, DIRECTIONS[wanted][0]), strangers=strangers, edges=True)
+    return table.show(2.6, DrawnQuestion(text, DIRECTIONS[wanted][0]), edges=True)
 
 
 def _fixed(rng: random.Random) -> Sequence[DrawnScene]:
     """One thing bounces off something that does not give way, another pushes something that does."""
-    table, hit = _Table(rng), rng.choice((2.4, 2.6, 3.4))
+    table, hit = _Table(rng, strangers=1), rng.choice((2.4, 2.6, 3.4))
     row, other_row, _ = table.rows
     start = rng.uniform(24, 50)
     met = table.at(start + 15 * hit, row)
@@ -228,7 +196,7 @@ def _fixed(rng: random.Random) -> Sequence[DrawnScene]:
     )
     movers = " and the ".join(sorted((one, three)))
     text = f"Judging by how the {movers} move: which object must be fastened to the table?"
-    return table.show(7.0, DrawnQuestion(text, two, "Environmental Condition Inference", evidence), strangers=1, rows=2)
+    return table.show(7.0, DrawnQuestion(text, two, "Environmental Condition Inference", evidence), rows=2)
 
 
 def _collisions(rng: random.Random, shapes: Sequence[str]) -> Sequence[DrawnScene]:
@@ -246,130 +214,128 @@ def _pair(
     before: Sequence[Rect] = (), symmetric: bool = False, seconds: float = 2.8,
 ) -> Sequence[DrawnScene]:  # fmt: skip
     """Two scenes that differ in their bodies alone, and have other answers to one question."""
-    scenes = []
-    for cast, answer in zip(casts, answers, strict=True):
-        asked = DrawnQuestion(question, answer, symmetric=symmetric)
-        scenes.append(DrawnScene(tuple(cast), seconds, behind=tuple(behind), before=tuple(before), questions=(asked,)))
-    return scenes
+    asked = (DrawnQuestion(question, answer, symmetric=symmetric) for answer in answers)
+    pairs = zip(casts, asked, strict=True)
+    return [DrawnScene(tuple(cast), seconds, tuple(behind), tuple(before), (one,)) for cast, one in pairs]
 
 
-def _ball(rng: random.Random) -> DrawnBody:
-    return DrawnBody(rng.choice(list(COLOURS)), "ball", ())
-
-
-def _moving(body: DrawnBody, stops: Iterable[Stop]) -> DrawnBody:
-    return replace(body, stops=tuple(stops))
+def _ball(colour: str, stops: Iterable[Stop]) -> DrawnBody:
+    return DrawnBody(colour, "ball", tuple(stops))
 
 
 def _in_or_out(rng: random.Random) -> Sequence[DrawnScene]:
     """A hand puts a ball into a box, or takes it out."""
-    ball, box, ground = _ball(rng), rng.uniform(125, 155), rng.uniform(30, 70)
-    low, high, up = LOW * 1j, 56j, -TOUCH * 1j
+    colour, box, ground = rng.choice(list(COLOURS)), rng.uniform(125, 155), rng.uniform(30, 70)
+    low, high, up, away = LOW * 1j, 56j, -TOUCH * 1j, 30j
 
     def carry(start: float, end: float) -> list[DrawnBody]:
         stops = ((0.0, start + low), (0.7, start + low), (1.1, start + high), (1.7, end + high), (2.1, end + low))
-        hand = [
-            (0.0, start + 30j),
-            *((time, at + up) for time, at in stops[1:]),
-            (2.2, end + low + up),
-            (2.7, end + 30j),
-        ]
-        return [_moving(ball, stops), DrawnBody("", "hand", tuple(hand))]
+        held = [(time, at + up) for time, at in stops[1:]]
+        hand = ((0.0, start + away), *held, (2.2, end + low + up), (2.7, end + away))
+        return [_ball(colour, stops), DrawnBody("", "hand", hand)]
 
     sides = [(box + side - 2, FLOOR - 24, box + side + 2, FLOOR) for side in (-17, 17)]
     answers = "It puts the ball into the box", "It takes the ball out of the box"
-    casts = carry(ground, box), carry(box, ground)
-    return _pair(
-        f"What does the hand do with the {ball.name}?", answers, casts, (_FLOOR, *sides), seconds=rng.choice((2.8, 3.0))
-    )
+    casts, seconds = (carry(ground, box), carry(box, ground)), rng.choice((2.8, 3.0))
+    return _pair(f"What does the hand do with the {colour} ball?", answers, casts, (_FLOOR, *sides), seconds=seconds)
+
+
+def _possible_or_not(
+    colour: str, ways: Sequence[Sequence[Stop]], behind: Sequence[Rect], before: Sequence[Rect] = ()
+) -> Sequence[DrawnScene]:
+    """A ball moves in a way that can happen, and in one that cannot; behind a board also where time runs backwards."""
+    question = f"Could the {colour} ball really move as it does in this clip?"
+    casts = [[_ball(colour, way)] for way in ways]
+    return _pair(question, ("Yes, it could", "No, it could not"), casts, behind, before, symmetric=bool(before))
 
 
 def _vanishes_or_not(rng: random.Random) -> Sequence[DrawnScene]:
     """A ball rolls behind a board and comes out on the other side, or never."""
-    ball, left, start = _ball(rng), rng.uniform(66, 86), complex(12, LOW)
+    colour, left, start = rng.choice(list(COLOURS)), rng.uniform(66, 86), complex(12, LOW)
     gone = ride([start, complex(left + 22, LOW)], 60.0)
-    casts = [[_moving(ball, way)] for way in (ride([start, start + 168], 60.0), [*gone, (gone[-1][0], -WIDTH + 0j)])]
-    board = (left, 76, left + 44, FLOOR)
-    return _pair(_possible(ball), _POSSIBLE, casts, (_FLOOR,), (board,), symmetric=True)
+    ways = ride([start, start + 168], 60.0), [*gone, (gone[-1][0], -WIDTH + 0j)]
+    return _possible_or_not(colour, ways, (_FLOOR,), ((left, 76, left + 44, FLOOR),))
 
 
 def _falls_or_hovers(rng: random.Random) -> Sequence[DrawnScene]:
     """A ball rolls off a ledge and falls, or rolls on through the air."""
-    ball, edge, top = _ball(rng), rng.uniform(56, 76), rng.uniform(46, 70)
+    colour, edge, top = rng.choice(list(COLOURS)), rng.uniform(56, 76), rng.uniform(46, 70)
     start, over, lands = complex(12, top - RADIUS), complex(edge + 5, top - RADIUS), complex(edge + 35, LOW)
     step, rolls = lands - over, ride([start, over], 44.0)
     falls = [
         (rolls[-1][0] + 0.6 * part, over + complex(step.real * part, step.imag * part**2))
         for part in (0.25, 0.5, 0.75, 1.0)
     ]
-    casts = [[_moving(ball, way)] for way in ([*rolls, *falls, (2.8, lands + 14)], ride([start, start + 130], 44.0))]
-    return _pair(_possible(ball), _POSSIBLE, casts, (_FLOOR, (-WIDTH, top, edge, top + 6)))
-
-
-def _possible(ball: DrawnBody) -> str:
-    return f"Could the {ball.name} really move as it does in this clip?"
+    ways = [*rolls, *falls, (2.8, lands + 14)], ride([start, start + 130], 44.0)
+    return _possible_or_not(colour, ways, (_FLOOR, (-WIDTH, top, edge, top + 6)))
 
 
 def _who_hits_whom(rng: random.Random) -> Sequence[DrawnScene]:
     """One of two balls hits the other."""
-    balls, casts = [DrawnBody(colour, "ball", ()) for colour in rng.sample(list(COLOURS), 2)], []
+    colours, casts = rng.sample(list(COLOURS), 2), []
     places = [complex(x, rng.uniform(44, 84)) for x in (rng.uniform(46, 60), rng.uniform(126, 140))]
-    for start, struck in (places, places[::-1]):
+    for order in (1, -1):
+        start, struck = places[::order]
         way = (struck - start) / abs(struck - start)
         hits = ride([start, struck - TOUCH * way], 60.0, 0.4)
         moves = [hits, ride([struck, struck + 24 * way], 30.0, hits[-1][0])]
-        casts.append([_moving(*one) for one in zip(balls, moves if start == places[0] else moves[::-1], strict=True)])
-    return _pair("Which ball sets the other one in motion?", [f"The {ball.name}" for ball in balls], casts)
+        casts.append(list(map(_ball, colours, moves[::order])))
+    return _pair("Which ball sets the other one in motion?", [f"The {colour} ball" for colour in colours], casts)
+
+
+CONDITIONS = ("permanence", "immutability", "immutability_texture", "continuity", "continuity_swap", "solidity")
 
 
 def _violation(rng: random.Random, condition: str, bystanders: int, camera_moves: bool) -> Sequence[DrawnScene]:
     """Two scenes that can happen; where they look the same, one may be joined to the other, which then cannot."""
-    ball, other, *passing = (DrawnBody(colour, "ball", ()) for colour in rng.sample(list(COLOURS), 4))
+    colour, other, *passing = rng.sample(list(COLOURS), 4)
     width, gap, left, start = 32.0, 34.0, 52.0, rng.uniform(12, 14)
     boards: list[Rect] = [(x, 78, x + width, FLOOR) for x in (left, left + width + gap)]
     behind: list[Rect] = [_FLOOR]
 
-    def rolls(body: DrawnBody, x: float) -> DrawnBody:
-        return _moving(body, ride([complex(x, LOW), complex(x + speed * seconds, LOW)], speed))
+    def rolls(colour: str, x: float) -> DrawnBody:
+        return _ball(colour, ride([complex(x, LOW), complex(x + speed * seconds, LOW)], speed))
 
     if condition in ("permanence", "immutability", "immutability_texture"):
         seconds, speed = 3.8, 43.0
         moments = [(x + width / 2 - start) / speed for x, *_ in boards]
-        twin = {"permanence": [], "immutability": [replace(ball, shape="block")], "immutability_texture": [other]}
-        casts = [[rolls(body, start) for body in cast] for cast in ([ball], twin[condition])]
+        ball = rolls(colour, start)
+        twins = {"immutability": [replace(ball, shape="block")], "immutability_texture": [rolls(other, start)]}
+        casts = [[ball], twins.get(condition, [])]
     elif condition == "solidity":
         seconds, speed, middle, start = 3.2, 62.0, WIDTH / 2, 66 + start
         behind.append((middle - 3, 60, middle + 3, FLOOR))
         boards = [(middle - 36, 84, middle + 36, FLOOR)]
         moments = [(start - 3 - RADIUS) / speed + 0.1]
         ways = [[complex(middle + side * x, LOW) for x in (start, 3 + RADIUS, start)] for side in (-1, 1)]
-        casts = [[_moving(ball, ride(way, speed))] for way in ways]
+        casts = [[_ball(colour, ride(way, speed))] for way in ways]
     else:
         seconds, speed, before = 2.8, 25.0, 8 + start
         moments = [(before + width / 2) / speed]
-        near, far = ([rolls(body, x - before) for body in (ball, other)] for x, *_ in boards)
+        near, far = ([rolls(body, x - before) for body in (colour, other)] for x, *_ in boards)
         casts = [[near[0]], [far[0]]] if condition == "continuity" else [[near[0], far[1]], [far[0], near[1]]]
     if bystanders:
         behind.append((-WIDTH, 40, 2 * WIDTH, 44))
-    passers = [
-        _moving(one, ride([x + 30j, x + 90 + 30j], 15.0))
-        for one, x in zip(passing[:bystanders], (24, 84), strict=False)
+    around = [
+        _ball(one, ride([x, x + 90], 15.0)) for one, x in zip(passing[:bystanders], (24 + 30j, 84 + 30j), strict=False)
     ]
-    around = {"behind": tuple(behind), "before": tuple(boards), "camera_moves": camera_moves}
-    return [DrawnScene((*cast, *passers), seconds, moments=tuple(moments), **around) for cast in casts]  # type: ignore[arg-type]
+    return [
+        DrawnScene(
+            (*cast, *around), seconds, tuple(behind), tuple(boards), moments=tuple(moments), camera_moves=camera_moves
+        )
+        for cast in casts
+    ]
 
 
-_POSSIBLE = ("Yes, it could", "No, it could not")
-CONDITIONS = ("permanence", "immutability", "immutability_texture", "continuity", "continuity_swap", "solidity")
 LEVELS = ("easy", "med", "hard")
-TABLE_QUESTIONS: Mapping[str, Callable[..., Sequence[DrawnScene]]] = {
-    "anticipation": _touch_first,
-    "counterfactual": _without,
-    "descriptive": _set_in_motion,
-    "hypothetical": _other_way,
-    "planning": _plan,
+TABLE_QUESTIONS: Mapping[str, tuple[Callable[..., Sequence[DrawnScene]], Mapping[str, object]]] = {
+    "anticipation": (_touch_first, {}),
+    "counterfactual": (_without, {}),
+    "descriptive": (_set_in_motion, {"links": 3}),
+    "hypothetical": (_other_way, {"quarter": True}),
+    "planning": (_plan, {}),
 }
-"""Type of question to what draws it, with more strangers at a harder level."""
+"""Type of question to what draws it, and what makes it harder beside more strangers."""
 CHAINS: Mapping[str, Script] = {
     "why": partial(_set_in_motion, strangers=3, slow=True),
     "how": partial(_set_in_motion, strangers=2, slow=True, links=3),
@@ -378,11 +344,10 @@ CHAINS: Mapping[str, Script] = {
     "fixed": _fixed,
 }
 """Slow scenes, whose questions are to be answered with evidence."""
-_HARDER: Mapping[str, Mapping[str, object]] = {"descriptive": {"links": 3}, "hypothetical": {"quarter": True}}
 KINDS: Mapping[str, Script] = {
     **{
-        f"{name} {level}": partial(script, strangers=1 + number, **_HARDER.get(name, {}) if number else {})
-        for name, script in TABLE_QUESTIONS.items()
+        f"{name} {level}": partial(script, strangers=1 + number, **harder if number else {})
+        for name, (script, harder) in TABLE_QUESTIONS.items()
         for number, level in enumerate(LEVELS)
     },
     **CHAINS,

@@ -14,8 +14,8 @@ from string import ascii_uppercase
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.drawn_clips import FPS, read_stamp, shows_body
-from lmms_eval_tasks.sample.scripts import DrawnQuestion, DrawnScene, Span, scene_of
+from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnQuestion, DrawnScene, read_stamp, shows_body
+from lmms_eval_tasks.sample.scripts import scene_of
 from lmms_eval_tasks.sample.words import meaning, read_objects
 from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.frames import PyavFrames
@@ -83,18 +83,14 @@ def _answer(question: str, options: Sequence[str], seen: Seen) -> str:
         return _choose(options, FORWARD if forward else REVERSED)
     if scene.hits:
         return _what_if(scene, read_objects(question)) if forward else CANNOT_TELL
-    asked = _find(scene, question)
+    # A set that was built may ask in other words about the same objects.
+    objects = read_objects(question)
+    same = [one for one in scene.questions if one.text == question]
+    alike = [one for one in scene.questions if objects and read_objects(one.text) == objects]
+    asked = next(iter((*same, *alike)), None)
     if asked is None or (not forward and not asked.symmetric):
         return CANNOT_TELL
     return _prove(scene, asked, options, seen) if scene.marked else _choose(options, asked.answer)
-
-
-def _find(scene: DrawnScene, question: str) -> DrawnQuestion | None:
-    """The question of a scene, which a set that was built may put in other words about the same objects."""
-    same = [one for one in scene.questions if one.text == question]
-    objects = read_objects(question)
-    alike = [one for one in scene.questions if objects and read_objects(one.text) == objects]
-    return next(iter((*same, *alike)), None)
 
 
 def _choose(options: Sequence[str], answer: str) -> str:
@@ -120,25 +116,19 @@ def _what_if(scene: DrawnScene, objects: Sequence[str]) -> str:
 
 def _prove(scene: DrawnScene, asked: DrawnQuestion, options: Sequence[str], seen: Seen) -> str:
     """An answer with its evidence in CaST-Bench's form; that it cannot be determined where a proof is covered."""
-    shown = all(
-        sum((span.body, number) in seen[1] for number in span_frames) >= _ENOUGH * len(span_frames)
-        for span in asked.evidence
-        for span_frames in [range(span.start * FPS, min(scene.frames, (span.end + 1) * FPS))]
-    )
+    instances, shown = list[dict[str, object]](), True
+    for span in asked.evidence:
+        body, frames = scene.bodies[span.body], range(span.start * FPS, min(scene.frames, (span.end + 1) * FPS))
+        shown &= sum((span.body, frame) in seen[1] for frame in frames) >= _ENOUGH * len(frames)
+        boxes = {clock(second): scene.box(body, second * FPS) for second in range(span.start, span.end + 1)}
+        evidence = {
+            "evidence_start_time": clock(span.start),
+            "evidence_end_time": clock(span.end),
+            "evidence_rationale": span.rationale,
+            "bboxes_in_time_range": boxes,
+        }
+        instances.append({"instance_name": body.name, "evidences": [evidence]})
     letter = _choose(options, asked.answer if shown else "Unable to determine")
     if letter == CANNOT_TELL:
         return letter
-    instances = [_instance(scene, span) for span in asked.evidence] if shown else []
-    return json.dumps({"instances": instances, "answer_choice": letter})
-
-
-def _instance(scene: DrawnScene, span: Span) -> dict[str, object]:
-    body = scene.bodies[span.body]
-    boxes = {clock(second): scene.box(body, second * FPS) for second in range(span.start, span.end + 1)}
-    evidence = {
-        "evidence_start_time": clock(span.start),
-        "evidence_end_time": clock(span.end),
-        "evidence_rationale": span.rationale,
-        "bboxes_in_time_range": boxes,
-    }
-    return {"instance_name": body.name, "evidences": [evidence]}
+    return json.dumps({"instances": instances if shown else [], "answer_choice": letter})

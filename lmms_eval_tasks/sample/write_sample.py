@@ -28,12 +28,8 @@ Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same 
 
 def sample_writers() -> dict[str, SampleWriter]:
     """Benchmark to its writer, ours first, in alphabetical order."""
-    own = {}
-    for name in sorted(module.name for module in pkgutil.iter_modules(writers.__path__)):
-        own[name] = import_module(f"{writers.__name__}.{name}").WRITER
-        if not isinstance(own[name], SampleWriter):
-            got = type(own[name]).__name__
-            raise TypeError(f"Expected {writers.__name__}.{name}.WRITER to be a SampleWriter but got {got}.")
+    names = sorted(module.name for module in pkgutil.iter_modules(writers.__path__))
+    own = {name: import_module(f"{writers.__name__}.{name}").WRITER for name in names}
     return own | {name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample}
 
 
@@ -54,52 +50,34 @@ def build_sample(
     sizes: Mapping[str, Mapping[str, int]] | None = None,
     benchmarks: Sequence[str] = (),
 ) -> Path:
-    """Write the sample to `out`; an older sample there is replaced once the new one is complete."""
-    chosen = _choose_sizes(sizes or {})
-    writing = _choose_writers(benchmarks)
+    """Write the sample to `out`, of the writers' own sizes but for those given by benchmark; an older sample there is
+    replaced once the new one is complete."""
+    known = sample_writers()
+    if unknown := [name for name in benchmarks if name not in known]:
+        raise InputError(
+            f"Expected benchmarks that have sample data, any of {', '.join(known)}, but got {', '.join(unknown)}."
+        )
     out = out.absolute()
-    _refuse_foreign(out)
+    if out.exists() and not (out.is_dir() and ((out / SAMPLE_MARK).is_file() or not any(out.iterdir()))):
+        raise InputError(
+            f"Expected {out} to be a new or empty folder or an older sample, but it holds something else, which stays "
+            "untouched.\nRemedy: name another folder."
+        )
     fresh = out.parent / f".{out.name}.building"
     remove(fresh)
     fresh.mkdir(parents=True)
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
     (fresh / SAMPLE_MARK).write_text(mark, encoding="utf-8")
     contents = []
-    for benchmark, writer in writing.items():
+    for benchmark, writer in known.items():
+        if benchmarks and benchmark not in benchmarks:
+            continue
         folder = fresh / benchmark
         (folder / writer.release).mkdir(parents=True)
         (folder / writer.release / SAMPLE_MARK).write_text(mark, encoding="utf-8")
-        writer.write(folder, seed, chosen[benchmark], progress)
+        writer.write(folder, seed, {**writer.sizes, **(sizes or {}).get(benchmark, {})}, progress)
         contents.append(f"- `{benchmark}/`: {writer.contents}")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__, contents="\n".join(contents))
     (fresh / "README.md").write_text(readme, encoding="utf-8")
     swap(fresh, out)
     return out
-
-
-def _choose_writers(benchmarks: Sequence[str]) -> dict[str, SampleWriter]:
-    known = sample_writers()
-    if unknown := [name for name in benchmarks if name not in known]:
-        raise InputError(
-            f"Expected benchmarks that have sample data, any of {', '.join(known)}, but got {', '.join(unknown)}."
-        )
-    return {name: writer for name, writer in known.items() if name in (benchmarks or known)}
-
-
-def _choose_sizes(changed: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Benchmark to its writer's sizes, with the changed ones in place of the writer's own."""
-    own = {benchmark: dict(writer.sizes) for benchmark, writer in sample_writers().items()}
-    known = {(benchmark, size) for benchmark, sizes in own.items() for size in sizes}
-    if unknown := {(benchmark, size) for benchmark, sizes in changed.items() for size in sizes} - known:
-        names, wrong = (", ".join(sorted(map(".".join, pairs))) for pairs in (known, unknown))
-        raise ValueError(f"Expected sizes of the writers, {names}, but got {wrong}.")
-    return {benchmark: {**sizes, **changed.get(benchmark, {})} for benchmark, sizes in own.items()}
-
-
-def _refuse_foreign(out: Path) -> None:
-    if not out.exists() or (out.is_dir() and ((out / SAMPLE_MARK).is_file() or not any(out.iterdir()))):
-        return
-    raise InputError(
-        f"Expected {out} to be a new or empty folder or an older sample, but it holds something else, which stays "
-        "untouched.\nRemedy: name another folder."
-    )

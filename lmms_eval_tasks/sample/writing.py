@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample.drawn_clips import write_clip
-from lmms_eval_tasks.sample.scripts import DrawnScene
+from lmms_eval_tasks.sample.drawn_clips import DrawnScene, write_clip
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
 ROLES = """\
@@ -32,6 +32,10 @@ def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, An
         writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    path.write_text(as_lines(rows), encoding="utf-8")
 
 
 def write_json(path: Path, value: object) -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.sample.drawn_clips import FPS
-from lmms_eval_tasks.sample.scripts import CHAINS, DrawnQuestion, DrawnScene, Span, draw
+from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnQuestion, DrawnScene, Span
+from lmms_eval_tasks.sample.scripts import CHAINS, draw
 from lmms_eval_tasks.sample.words import draw_options
-from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_json
+from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_json, write_lines
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
-from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -25,15 +24,12 @@ clips: ../{VIDEOS}
 tracks: tracks
 frames: 4
 {ROLES}"""
-MOST_CLIPS = 4
-"""Two kinds of scenes ask what sets something in motion, and there are twelve colours of balls and blocks."""
 OPTIONS = (4, 5, 6)
+_INSTANCE = "drawn_instance_{:03d}"
 
 
 def draw_release(seed: int, per_kind: int) -> tuple[list[dict[str, Any]], dict[str, DrawnScene]]:
     """Draw `per_kind` clips of each kind of scene, each with its questions; no two ask the same."""
-    if per_kind > MOST_CLIPS:
-        raise ValueError(f"Expected at most {MOST_CLIPS} clips of a kind but got {per_kind}.")
     asked, scenes, used = list[tuple[str, DrawnQuestion]](), dict[str, DrawnScene](), set[str]()
     for kind in CHAINS:
         for number in range(per_kind):
@@ -72,36 +68,29 @@ def _evidence(scene: DrawnScene, span: Span) -> dict[str, Any]:
         "evidence_end_time": clock(span.end),
         "evidence_instance_id": body.name.replace(" ", "_"),
         "evidence_rationale": span.rationale,
-        "SAV_instance_id": _instance_id(span.body),
+        "SAV_instance_id": _INSTANCE.format(span.body),
         "bboxes_in_range": {str(second): str(list(scene.box(body, FPS * second))) for second in seconds},
     }
-
-
-def _instance_id(number: int) -> str:
-    return f"drawn_instance_{number:03d}"
-
-
-def _track(scene: DrawnScene, number: int) -> dict[str, Any]:
-    """Id, name and box in each second, as text and pixels, of a body."""
-    body = scene.bodies[number]
-    boxes = {str(second): scene.box(body, second * FPS) for second in range(math.ceil(scene.seconds))}
-    return {"id": _instance_id(number), "name": body.name, "boxes": boxes}
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the questions and their clips, and what a set can be built from."""
     rows, scenes = draw_release(seed, sizes["clips_per_family"])
-    (folder / FILE).write_text(as_lines(rows), encoding="utf-8")
-    tracks = {
-        Path(video).stem: [_track(scene, number) for number in range(len(scene.bodies))]
-        for video, scene in scenes.items()
-    }
-    for stem, instances in tracks.items():
+    write_lines(folder / FILE, rows)
+    truth: dict[str, dict[str, Any]] = {"names": {}, "rows": {}}
+    for video, scene in scenes.items():
+        stem, seconds = Path(video).stem, range(math.ceil(scene.seconds))
+        instances = [
+            {
+                "id": _INSTANCE.format(number),
+                "name": body.name,
+                "boxes": {str(second): scene.box(body, second * FPS) for second in seconds},
+            }
+            for number, body in enumerate(scene.bodies)
+        ]
         write_json(folder / BUILD / "tracks" / f"{stem}.json", {"instances": instances})
-    truth = {
-        "names": {stem: {one["id"]: one["name"] for one in instances} for stem, instances in tracks.items()},
-        "rows": {stem: [row for row in rows if Path(row["video"]).stem == stem] for stem in tracks},
-    }
+        truth["names"][stem] = {one["id"]: one["name"] for one in instances}
+        truth["rows"][stem] = [row for row in rows if row["video"] == video]
     write_build(folder / BUILD, "cast_bench", _CONFIG, truth)
     write_clips({folder / VIDEOS / name: scene for name, scene in scenes.items()}, progress)
 

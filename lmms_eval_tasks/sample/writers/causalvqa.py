@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
-from lmms_eval_tasks.sample.drawn_clips import FPS
-from lmms_eval_tasks.sample.scripts import LEVELS, TABLE_QUESTIONS, DrawnScene, draw
+from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnScene
+from lmms_eval_tasks.sample.scripts import LEVELS, TABLE_QUESTIONS, draw
 from lmms_eval_tasks.sample.words import draw_options, reworded
 from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_csv
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
@@ -85,24 +85,20 @@ def _write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mappin
     for row in {row["question"]: row for row in reversed(rows)}.values():
         options = [option.partition(". ")[2] for option in row["choices1"].split("|")]
         answer, clip = options.pop(int(row["correct1"]) - 1), row["renamed_video"]
-        hasty, seconds = careless(row["question"], answer), scenes[clip].frames / FPS
+        # As an annotator in a hurry puts it, with a word that hints at something.
+        hasty = {
+            "question": f"so obviously {row['question'][0].lower()}{row['question'][1:-1]}",
+            "answer": f"its {answer.lower()}",
+        }
+        seconds = scenes[clip].frames / FPS
         annotations.append({"clip": clip, "start": 0, "end": seconds, "type": row["type"], **hasty})
         true = {"question": row["question"], "answer": answer, "distractors": options}
         # Common sense is enough for one of them.
         questions.append({"annotated": hasty["question"], **true, "guessed": not questions})
     write_csv(folder / "annotations.csv", ("clip", "start", "end", "type", "question", "answer"), annotations)
-    write_build(folder, "causalvqa", _CONFIG, {"questions": questions, "wordings": wordings_of(questions)})
-
-
-def careless(question: str, answer: str) -> dict[str, str]:
-    """A question and its answer as an annotator in a hurry puts them, with a word that hints at something."""
-    return {"question": f"so obviously {question[0].lower()}{question[1:-1]}", "answer": f"its {answer.lower()}"}
-
-
-def wordings_of(questions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Each option of questions to its other wording, both ways."""
     texts = {text for one in questions for text in (one["answer"], *one["distractors"])}
-    return {text: reworded(text) for text in sorted(texts | set(map(reworded, texts)))}
+    wordings = {text: reworded(text) for text in sorted(texts | set(map(reworded, texts)))}
+    write_build(folder, "causalvqa", _CONFIG, {"questions": questions, "wordings": wordings})
 
 
 WRITER = SampleWriter(

@@ -8,10 +8,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample.scripts import DrawnScene, draw
-from lmms_eval_tasks.sample.writing import write_build, write_clips, write_json
+from lmms_eval_tasks.sample.drawn_clips import DrawnScene
+from lmms_eval_tasks.sample.scripts import draw
+from lmms_eval_tasks.sample.writing import write_build, write_clips, write_json, write_lines
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
-from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
 CLIPS, BUILD = "clips", "build"
@@ -43,15 +43,18 @@ def draw_clip(seed: int, number: int) -> tuple[DrawnScene, dict[str, Any], list[
     pairs = [(one, other) for _, one, other in scene.hits]
     by_rule: dict[str, list[tuple[int, int]]] = {rule: [] for rule in RULES}
     links = list[tuple[int, int]]()
+    # The objects of one hit take part in no other.
+    aside = next(
+        place for place, pair in enumerate(pairs) if sum(not {*pair}.isdisjoint(other) for other in pairs) == 1
+    )
     for one, other in combinations(range(len(pairs)), 2):
         # The chain's hits are linked one to the next; the hit aside has nothing to do with them.
         if is_link := pairs[one][1] == pairs[other][0]:
             links.append((one, other))
-        in_chain = all(pairs[place] != _aside(pairs) for place in (one, other))
         if other - one == 1:
             by_rule["adjacent_linked" if is_link else "adjacent_unlinked"].append((one, other))
         elif not is_link:
-            by_rule["path" if in_chain else "disconnected"].append((one, other))
+            by_rule["disconnected" if aside in (one, other) else "path"].append((one, other))
     graph = {
         "clip": clip,
         "task": "knocking things about",
@@ -87,11 +90,6 @@ def draw_clip(seed: int, number: int) -> tuple[DrawnScene, dict[str, Any], list[
     return scene, graph, questions
 
 
-def _aside(pairs: list[tuple[str, str]]) -> tuple[str, str]:
-    """The hit of two objects that take part in no other."""
-    return next(pair for pair in pairs if sum(bool({*pair} & {*other}) for other in pairs) == 1)
-
-
 def _absent(scene: DrawnScene, struck: str) -> list[tuple[str, str]]:
     """Hits of an object that do not happen: by one that it never meets, of the other shape where there are two."""
     met, mixed = [{one, other} for _, one, other in scene.hits], len({body.shape for body in scene.bodies}) == 2
@@ -103,9 +101,8 @@ def _absent(scene: DrawnScene, struck: str) -> list[tuple[str, str]]:
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the questions, the graphs and the clips, and what a set can be built from."""
     drawn = [draw_clip(seed, number) for number in range(1, sizes["clips"] + 1)]
-    (folder / "graphs.jsonl").write_text(as_lines(graph for _, graph, _ in drawn), encoding="utf-8")
-    questions = [question for _, _, asked in drawn for question in asked]
-    (folder / "questions.jsonl").write_text(as_lines(questions), encoding="utf-8")
+    write_lines(folder / "graphs.jsonl", (graph for _, graph, _ in drawn))
+    write_lines(folder / "questions.jsonl", (question for _, _, asked in drawn for question in asked))
     takes, truth = list[dict[str, Any]](), list[dict[str, Any]]()
     for _, graph, asked in drawn:
         take = {"take_uid": Path(graph["clip"]).stem, "task": graph["task"], "interaction": asked[0]["interaction"]}

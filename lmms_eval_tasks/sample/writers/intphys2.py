@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmms_eval_tasks.sample.drawn_clips import FPS, Frames, write_clip
-from lmms_eval_tasks.sample.scripts import CONDITIONS, DrawnScene, draw
+from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnScene, Frames, write_clip
+from lmms_eval_tasks.sample.scripts import CONDITIONS, draw
 from lmms_eval_tasks.sample.writing import write_csv
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.work import Progress

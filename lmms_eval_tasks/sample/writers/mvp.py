@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample.scripts import DrawnScene, draw
-from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips
+from lmms_eval_tasks.sample.drawn_clips import DrawnScene
+from lmms_eval_tasks.sample.scripts import draw
+from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_lines
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
-from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
 SNAPSHOT, VIDEOS, BUILD = "snapshot", "videos", "build"
@@ -62,14 +62,12 @@ def draw_subset(
             scenes[path] = scene
             row = (f"{stem}_{place}", path, asked.text, asked.answer, candidates, source)
             drawn[-1].append(dict(zip(COLUMNS, row, strict=True)))
-    return {"mini": _scattered(rng, drawn[:mini_pairs]), "full": _scattered(rng, drawn)}, scenes
-
-
-def _scattered(rng: random.Random, pairs: Sequence[Sequence[Row]]) -> list[Row]:
-    """The rows of all pairs in random order with no pair's members side by side (given two pairs or more)."""
-    order = rng.sample(range(len(pairs)), len(pairs))
-    # Each second member follows another pair's first.
-    return [pairs[number][0] for number in order] + [pairs[number][1] for number in order]
+    splits = dict[str, list[Row]]()
+    for split, size in (("mini", mini_pairs), ("full", full_pairs)):
+        pairs = rng.sample(drawn[:size], size)
+        # Each second member follows another pair's first, so that no pair's members stand side by side.
+        splits[split] = [pair[member] for member in range(2) for pair in pairs]
+    return splits, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
@@ -85,11 +83,11 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
             card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     card += ["---", "", "Drawn sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
     (folder / SNAPSHOT / "README.md").write_text("\n".join(card), encoding="utf-8")
-    write_sources(folder / BUILD, {name: splits["mini"] for name, (splits, _) in drawn.items()})
+    _write_sources(folder / BUILD, {name: splits["mini"] for name, (splits, _) in drawn.items()})
     write_clips({folder / VIDEOS / path: one for _, scenes in drawn.values() for path, one in scenes.items()}, progress)
 
 
-def write_sources(folder: Path, subsets: Mapping[str, Sequence[Row]]) -> None:
+def _write_sources(folder: Path, subsets: Mapping[str, Sequence[Row]]) -> None:
     """Write what a set can be built from: what sources say of each clip, a vector for it, and its truth."""
     pairs = defaultdict[tuple[str, str], list[Row]](list)
     for category, rows in subsets.items():
@@ -112,7 +110,7 @@ def write_sources(folder: Path, subsets: Mapping[str, Sequence[Row]]) -> None:
         centre = chance.normal(size=16)
         vectors |= {row["video_path"]: (centre + 0.01 * chance.normal(size=16)).tolist() for row in both}
     write_build(folder, "mvp", _CONFIG, {"notes": notes})
-    (folder / "annotations.jsonl").write_text(as_lines(lines), encoding="utf-8")
+    write_lines(folder / "annotations.jsonl", lines)
     schema = pyarrow.schema({"clip": pyarrow.string(), "embedding": pyarrow.list_(pyarrow.float32())})
     columns = {"clip": list(vectors), "embedding": list(vectors.values())}
     pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), folder / "clips.parquet")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, Frames, write_clip
-from lmms_eval_tasks.sample.scripts import DrawnScene, draw
+from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, write_clip
+from lmms_eval_tasks.sample.scripts import draw
 from lmms_eval_tasks.sample.writing import write_json
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.work import Progress
@@ -28,42 +28,33 @@ SUBSETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def draw_subset(seed: int, name: str, pairs: int) -> dict[str, tuple[Mapping[str, object], DrawnScene]]:
-    """Draw one subset: each forward clip's file name to its metadata entry and its scene; ids begin at 1."""
-    source, categories = SUBSETS[name]
-    clips: dict[str, tuple[Mapping[str, object], DrawnScene]] = {}
-    for number in range(1, pairs + 1):
-        category = categories[(number - 1) % len(categories)]
-        kind, caption = CATEGORIES[category]
-        scene, file = draw(kind, f"{seed}/{name}/{number}")[0], f"{name}_{number:04d}.mp4"
-        entry = {
-            "id": number,
-            "video_path_forward": f"{name}/fwd/{file}",
-            "video_path_backward": f"{name}/bwd/{file}",
-            "prompt": caption.format(*(body.name for body in scene.bodies)),
-            "dataset_source": source,
-            "category": category,
-            "meta": {"fps": FPS, "resolution": [WIDTH, HEIGHT], "total_frames": scene.frames},
-            "vlm_causality": category in CAUSAL,
-            "human_discriminable": category in CAUSAL,
-        }
-        clips[file] = (entry, scene)
-    return clips
-
-
-def write_pair(frames: Frames, folder: Path, file: str) -> None:
-    """Write a clip and its reversal below a subset's folder."""
-    for side, frames_in_order in (("fwd", frames), ("bwd", frames[::-1])):
-        write_clip(folder / side / file, frames_in_order)
-
-
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    for number, name in enumerate(SUBSETS):
-        subset, clips = folder / "subset" / name, draw_subset(seed, name, sizes["pairs"])
-        for done, (file, (_, scene)) in enumerate(clips.items(), 1):
-            write_pair(scene.film(), subset, file)
-            progress("filming clips and their reversals", number * len(clips) + done, len(SUBSETS) * len(clips))
-        write_json(subset / "dataset_metadata.json", [entry for entry, _ in clips.values()])
+    """Write each subset's metadata and clips; ids begin at 1."""
+    pairs = sizes["pairs"]
+    for subset, (name, (source, categories)) in enumerate(SUBSETS.items()):
+        place, entries = folder / "subset" / name, list[Mapping[str, object]]()
+        for number in range(1, pairs + 1):
+            category = categories[(number - 1) % len(categories)]
+            kind, caption = CATEGORIES[category]
+            scene, file = draw(kind, f"{seed}/{name}/{number}")[0], f"{name}_{number:04d}.mp4"
+            film = scene.film()
+            write_clip(place / "fwd" / file, film)
+            write_clip(place / "bwd" / file, film[::-1])
+            progress("filming clips and their reversals", subset * pairs + number, len(SUBSETS) * pairs)
+            entries.append(
+                {
+                    "id": number,
+                    "video_path_forward": f"{name}/fwd/{file}",
+                    "video_path_backward": f"{name}/bwd/{file}",
+                    "prompt": caption.format(*(body.name for body in scene.bodies)),
+                    "dataset_source": source,
+                    "category": category,
+                    "meta": {"fps": FPS, "resolution": [WIDTH, HEIGHT], "total_frames": scene.frames},
+                    "vlm_causality": category in CAUSAL,
+                    "human_discriminable": category in CAUSAL,
+                }
+            )
+        write_json(place / "dataset_metadata.json", entries)
 
 
 WRITER = SampleWriter(
