@@ -99,8 +99,7 @@ class PartJob:
             return str(error)
 
     def checkpoint(self) -> DelayedSubmission:
-        """Return the job that SLURM reruns after it has taken the node away: the same, which goes on from the kept
-        answers."""
+        """Return what SLURM reruns after it has taken the node away: it goes on from the kept answers."""
         return DelayedSubmission(self)
 
     def _run(self) -> str:

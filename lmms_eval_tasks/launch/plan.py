@@ -32,8 +32,6 @@ WORDS = "LAUNCHED_WORDS"
 
 @dataclass(frozen=True)
 class Holder:
-    """The job that works on a part."""
-
     host: str
     process: int
     devices: tuple[str, ...] = ()
@@ -73,7 +71,6 @@ class LaunchedPart:
         return self._state("done.json").is_file()
 
     def write_done(self, results: Path) -> None:
-        """Keep that the part is done."""
         write_file(self._state("done.json"), json.dumps({"results": results.relative_to(self.out).as_posix()}) + "\n")
 
     def read_results(self) -> Path:
@@ -96,7 +93,6 @@ class LaunchedPart:
             lock.release()
 
     def write_holder(self, holder: Holder) -> None:
-        """Keep which job works on it; that job has it locked."""
         write_file(self._state("job.json"), json.dumps(asdict(holder)) + "\n")
 
     def holder(self) -> Holder | None:
@@ -144,8 +140,7 @@ class LaunchPlan:
 
     @property
     def secrets(self) -> dict[str, Sequence[str]]:
-        """The keys in the command by the places of its words: a job gets them in its environment, and no file has
-        them."""
+        """The keys in the command by the places of its words: a job gets them in its environment alone."""
         found: dict[str, Sequence[str]] = {}
         for place, (word, shown) in enumerate(zip(self.command, hide_in_words(self.command, os.environ), strict=True)):
             parts = re.fullmatch(re.escape(shown).replace(re.escape(HIDDEN), "(.*)"), word, re.DOTALL)
@@ -176,7 +171,6 @@ class LaunchPlan:
                 lock.release()
 
     def clear(self) -> None:
-        """Delete what is of no use once all parts are done: submitit's files."""
         shutil.rmtree(self.folder / JOBS, ignore_errors=True)
 
     def _keep(self) -> None:

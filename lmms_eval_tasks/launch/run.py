@@ -127,7 +127,6 @@ def _end(running: list[LaunchedPart], jobs: Jobs) -> None:
 
 
 def describe_failure(part: LaunchedPart, reason: str) -> str:
-    """Say how a part failed: its log and the last lines of that, and whether the disk is full."""
     if free_space(part.folder) < LITTLE:
         reason += f"; {FullDisk(0, '', str(part.folder))}"
     lines = "".join(f"\n    {line}" for line in last_lines(part.log))
@@ -135,7 +134,6 @@ def describe_failure(part: LaunchedPart, reason: str) -> str:
 
 
 def last_lines(log: Path) -> list[str]:
-    """Return the last lines of the last try in a part's log, of a progress bar what it showed last."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - TAIL))

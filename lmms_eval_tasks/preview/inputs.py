@@ -150,8 +150,7 @@ def default_checkpoint(model: str, arguments: str) -> str | None:
 
 
 def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask:
-    """Return the first items of a task that show clips of their own, in its order, up to `count`; `item` comes
-    first."""
+    """Return the first items of a task that show clips of their own, up to `count`; `item` comes first."""
     if registry().find_task(task) is None:
         known = (*registry().tasks, *registry().groups)
         raise InputError(f"Expected --task to be a task of lmms-eval-tasks, but got {task!r}.{suggest(task, known)}")
@@ -182,7 +181,6 @@ class WeightlessModel:
 
     @property
     def network(self) -> Any:
-        """The model of transformers that it holds, on torch's device ``meta``."""
         return self.model.model
 
     @property

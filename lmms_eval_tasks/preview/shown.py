@@ -248,7 +248,6 @@ RELEASED_WITH = "transformers 4.57"
 
 
 def print_shown(console: Console, model: str, shown: ShownTask) -> None:
-    """Show what a model is shown of a task: clips in a table, then frames, positions and the prompt of each item."""
     batch = f"{len(shown.items)} items, {'in one batch' if shown.together > 1 else 'each alone'}"
     one = shown.items[0].item_id if len(shown.items) == 1 else None
     console.print(f"\n{model} on {shown.task}: {f'the item {one}' if one else batch}", style="bold")
