@@ -10,7 +10,8 @@ from lmms_eval_tasks.cli.options import TRAIN, print_warnings
 from lmms_eval_tasks.registry import load_announced, registry
 from lmms_eval_tasks.train.stages.choices import KEYS, PLUGIN, WEIGHTS, ChoiceSets, write_choices
 from lmms_eval_tasks.train.stages.commands import add_commands
-from lmms_eval_tasks.train.stages.new_stage import Written, grpo_method, sft_method
+from lmms_eval_tasks.train.stages.configuration import grpo_method, sft_method
+from lmms_eval_tasks.train.stages.new_stage import Written
 from lmms_eval_tasks.train.stages.stage import Inputs
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -43,7 +44,9 @@ def choice_app(sets: ChoiceSets) -> typer.Typer:
             {command} --source set --out out/grpo --dry-run
             {command} --source set --out out/grpo --max_steps 200
         """
-        return write_choices(sets, inputs, grpo_method("choice", WEIGHTS, PLUGIN, inputs), split, progress)
+        return write_choices(
+            sets, inputs, grpo_method("choice", WEIGHTS, PLUGIN, inputs.rewards, inputs.options), split, progress
+        )
 
     add_commands(app, sft, grpo)
     return app

@@ -1,7 +1,7 @@
-"""The commands `lmms-eval-tasks train countervqa …`, and stage II of the paper's training as configurations.
+"""The commands `lmms-eval-tasks train countervqa …`.
 
-Source: CounterVQA (arXiv 2511.19923): GRPO with rewards over the clip's graph (stage II), and the ablations of Table
-3.
+Source: CounterVQA (arXiv 2511.19923): supervised training (stage I), GRPO with rewards over the clip's graph (stage
+II), and the ablations of Table 3.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.countervqa.training_set import (
     ANSWERS,
     REASONING,
+    TaughtReply,
+    answer_items,
     asked_of_clips,
     kept_by_level,
+    read_reasoning,
     read_set,
+    reasoning_items,
     reward_items,
     tested_clips,
-    write_sft,
 )
 from lmms_eval_tasks.train.stages.commands import Source, Tests, Videos, add_commands, show_comparison
-from lmms_eval_tasks.train.stages.new_stage import (
-    Written,
-    compare_with_tests,
-    grpo_method,
-    require_clips,
-    write_stage,
-)
+from lmms_eval_tasks.train.stages.configuration import grpo_method, sft_method
+from lmms_eval_tasks.train.stages.new_stage import Written, compare_with_tests, write_stage
 from lmms_eval_tasks.train.stages.stage import Inputs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import Progress
 
 app = typer.Typer(no_args_is_help=True, help="CFGPT, the paper's post-training: a reimplementation, on ms-swift.")
@@ -71,14 +70,16 @@ def cot(
         {command} --source set --out out/cot --teacher gpt-4o
         {command} --source set --out out/cot --teacher gpt-4o --frames 16
     """
-    from lmms_eval_tasks.train.countervqa.teacher import REPLIES, TaughtReply, teach, write_teaching
+    from lmms_eval_tasks.train.countervqa.teacher import REPLIES, teach, write_teaching
     from lmms_eval_tasks.utils.judge.client import open_named_judge
     from lmms_eval_tasks.utils.judge.replies import ReplyRecord
 
     judge = open_named_judge(TaughtReply, teacher, "--teacher", ReplyRecord(out / REPLIES))
     questions = read_set(source, videos)
     clips = {questions.clips / name: asked for name, asked in asked_of_clips(questions).items()}
-    require_clips(clips)
+    if absent := sorted(str(clip) for clip in clips if not clip.is_file()):
+        names = summarize_names(absent, 3)
+        raise InputError(f"Expected every clip to be there, but {len(absent)} are not: {names}.")
     with show_progress() as progress:
         comparison = compare_with_tests(clips, test or (), tested_clips, progress)
         teaching = teach(questions, judge, frames, not without_annotations, progress)
@@ -111,7 +112,13 @@ def sft(
         {command} --source set --reasoning out/cot/cot.jsonl --out out/sft
         {command} --source set --out out/sft --dry-run
     """
-    return write_sft(inputs, reasoning, progress)
+    questions = read_set(inputs.source, inputs.videos)
+    if reasoning is None:
+        method, items = sft_method(ANSWERS), answer_items(questions)
+    else:
+        method, items = sft_method(REASONING), reasoning_items(questions, read_reasoning(reasoning, questions))
+    data = (*questions.files, *([reasoning] if reasoning else []))
+    return write_stage(inputs, items, kept_by_level(questions, items), method, data, tested_clips, progress)
 
 
 def grpo(
@@ -134,14 +141,22 @@ def grpo(
         {command} --source set --model weights/sft --out out/grpo
         {command} --source set --out out/grpo --ablation grpo-only --dry-run
     """
+    # Only here: the rewards take long to import.
+    from lmms_eval_tasks.train.rewards.functions import ALPHA, BETA
+
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
     chosen = ABLATIONS[ablation]
     if not chosen.by_graph and (causal_weight is not None or visual_weight is not None):
         given = "--causal-weight" if causal_weight is not None else "--visual-weight"
         raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
-    weights = reward_weights(chosen, causal_weight, visual_weight)
-    method = grpo_method(ablation, weights, PLUGIN, inputs)
+    # Rewards of weight 0 are logged and teach nothing.
+    weights = {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
+    if chosen.by_graph:
+        causal = ALPHA if causal_weight is None else causal_weight
+        visual = BETA if visual_weight is None else visual_weight
+        weights = {"causal": causal, "visual": visual, "verdict": 0.0}
+    method = grpo_method(ablation, weights, PLUGIN, inputs.rewards, inputs.options)
     _check_model(inputs.model, ablation, chosen)
     questions = read_set(inputs.source, inputs.videos)
     rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
@@ -159,7 +174,6 @@ def grpo(
 
 add_commands(app, sft, grpo)
 
-FULL = "full"
 PLUGIN = Path(__file__).with_name("swift_plugin.py")
 """Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""
 
@@ -173,20 +187,11 @@ class Ablation:
 
 
 ABLATIONS: Mapping[str, Ablation] = {
-    FULL: Ablation(by_graph=True, before=REASONING),
+    "full": Ablation(by_graph=True, before=REASONING),
     "standard-reward": Ablation(by_graph=False, before=REASONING),
     "no-distillation": Ablation(by_graph=True, before=ANSWERS),
     "grpo-only": Ablation(by_graph=True, before=None),
 }
-
-
-def reward_weights(ablation: Ablation, alpha: float | None = None, beta: float | None = None) -> dict[str, float]:
-    """The rewards' names and weights; those of weight 0 are logged and teach nothing."""
-    from lmms_eval_tasks.train.rewards.functions import ALPHA, BETA
-
-    if not ablation.by_graph:
-        return {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
-    return {"causal": ALPHA if alpha is None else alpha, "visual": BETA if beta is None else beta, "verdict": 0.0}
 
 
 def _check_model(model: str, name: str, ablation: Ablation) -> None:

@@ -11,8 +11,7 @@ from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 
 
 def verdict_reward(response: object, sample: RewardSample) -> float | None:
-    """1 where the verdict of an answer is the key, else 0: the binary reward of the paper's ablation; raises
-    nothing."""
+    """1 where the verdict of an answer is the key, else 0: the binary reward of the paper's ablation."""
     return correctness_reward(response, sample, _read)
 
 

@@ -9,17 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.train.countervqa.training_set import QuestionSet, ReasoningRow, reasoned
+from lmms_eval_tasks.train.countervqa.training_set import QuestionSet, ReasoningRow, TaughtReply, reasoned
 from lmms_eval_tasks.train.rewards.answer_form import format_reward
 from lmms_eval_tasks.train.stages.stage import MEDIA_TAGS
 from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.forms import WholeText, as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.made import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -32,17 +30,8 @@ KEPT, WRONG, NO_VERDICT, NO_REASONING = "kept", "wrong verdict", "no verdict", "
 NOT_IN_THE_FORM, TAGGED = "not in the form of the rewards", "tags of ms-swift in it"
 
 
-class TaughtReply(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    reasoning: WholeText
-    answer: WholeText
-
-
 @dataclass(frozen=True)
 class Teaching:
-    """Result of asking a teacher: the rows kept and the count of each outcome."""
-
     rows: Sequence[ReasoningRow]
     outcomes: Mapping[str, int]
 
@@ -62,18 +51,9 @@ def teach(
         outcome = _outcome(question, verdict)
         outcomes[outcome] += 1
         if outcome == KEPT and verdict.reply is not None:
-            rows.append(_row(question, verdict.reply))
+            texts = verdict.reply.model_dump()
+            rows.append(ReasoningRow(id=question.id, clip=question.clip, question=question.question, **texts))
     return Teaching(rows, dict(outcomes.most_common()))
-
-
-def _row(question: CounterfactualQuestion, reply: TaughtReply) -> ReasoningRow:
-    return ReasoningRow(
-        id=question.id,
-        clip=question.clip,
-        question=question.question,
-        reasoning=reply.reasoning,
-        answer=reply.answer,
-    )
 
 
 def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) -> str:
@@ -85,7 +65,7 @@ def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) ->
     read = read_verdict(reply.answer, question.question)
     if read != question.verdict:
         return NO_VERDICT if read == UNCLEAR else WRONG
-    response = reasoned(_row(question, reply))
+    response = reasoned(reply)
     if not format_reward(response):
         return NOT_IN_THE_FORM
     # ms-swift takes a media tag for a clip.

@@ -1,26 +1,32 @@
-"""A CounterVQA set as training rows, with a teacher's reasoning or without, its supervised stage, and tested clips.
-
-Source: CounterVQA (arXiv 2511.19923): supervised training is stage I of the paper's.
-"""
+"""A CounterVQA set as training rows, with a teacher's reasoning or without, and its clips where a model is tested."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, ClipGraph, CounterfactualQuestion, read_release
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.train.stages.new_stage import TestedClip, Written, sft_method, write_stage
-from lmms_eval_tasks.train.stages.stage import Inputs, TrainingItem
+from lmms_eval_tasks.train.stages.new_stage import TestedClip
+from lmms_eval_tasks.train.stages.stage import TrainingItem
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe
-from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 CLAIMS_PROMPT = "countervqa_claims"
+
+
+class TaughtReply(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reasoning: WholeText
+    answer: WholeText
 
 
 class ReasoningRow(RowForm):
@@ -60,13 +66,11 @@ def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow
     known = {question.id: question for question in questions.questions}
     rows: dict[str, ReasoningRow] = {}
     for where, row in read_rows(path, ReasoningRow, issues, exact=False):
-        asked = known.get(row.id)
+        asked, got = known.get(row.id), f"{describe(row.id)} ({where})"
         if asked is None or (asked.clip, asked.question) != (row.clip, row.question):
-            issues.add(
-                "id", "Expected a question of the set with its clip and text, but got", f"{describe(row.id)} ({where})"
-            )
+            issues.add("id", "Expected a question of the set with its clip and text, but got", got)
         elif row.id in rows:
-            issues.add("id", "Expected each once, but got again", f"{describe(row.id)} ({where})")
+            issues.add("id", "Expected each once, but got again", got)
         rows.setdefault(row.id, row)
     if not rows and not issues:
         issues.add("lines", "Expected rows, but", "there is none")
@@ -75,24 +79,29 @@ def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow
 
 
 def ask(question: CounterfactualQuestion, prompt: str = CLAIMS_PROMPT) -> str:
-    """Return the prompt for a question, asking for reasoning in the form that the rewards read, or as in the
-    evaluation."""
+    """The prompt of a question, by default for reasoning in the form that the rewards read."""
     return read_prompt(prompt).render(question=question.question)
 
 
 def answer_items(questions: QuestionSet) -> list[TrainingItem]:
     """Every question with its verdict and the reference's explanation, and no reasoning before it."""
-    return [_answered(questions, one, ask(one, PROMPT), reference(one)) for one in questions.questions]
+    items = []
+    for one in questions.questions:
+        # The verdict comes first, as the prompt asks for it.
+        response = one.explanation.strip()
+        if not response.lower().startswith(one.verdict):
+            response = f"{one.verdict.capitalize()}. {response}"
+        items.append(TrainingItem(one.id, questions.clip(one), ask(one, PROMPT), response, question=one.question))
+    return items
 
 
 def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) -> list[TrainingItem]:
     """The questions for which there is reasoning, answered as the teacher did, in the form that `format` rewards."""
-    taught = (one for one in questions.questions if one.id in rows)
-    return [_answered(questions, one, ask(one), reasoned(rows[one.id])) for one in taught]
-
-
-def _answered(questions: QuestionSet, question: CounterfactualQuestion, prompt: str, response: str) -> TrainingItem:
-    return TrainingItem(question.id, questions.clip(question), prompt, response, question=question.question)
+    return [
+        TrainingItem(one.id, questions.clip(one), ask(one), reasoned(rows[one.id]), question=one.question)
+        for one in questions.questions
+        if one.id in rows
+    ]
 
 
 def reward_items(questions: QuestionSet, rewards: Iterable[str]) -> list[TrainingItem]:
@@ -121,51 +130,29 @@ def reward_items(questions: QuestionSet, rewards: Iterable[str]) -> list[Trainin
 
 def kept_by_level(questions: QuestionSet, items: Iterable[TrainingItem]) -> dict[str, tuple[int, int]]:
     """Of each level, how many questions are trained on and how many the set has."""
-    kept = {item.item_id for item in items}
-    levels: dict[str, tuple[int, int]] = {}
-    for question in sorted(questions.questions, key=lambda question: question.level):
-        trained, every = levels.get(f"L{question.level}", (0, 0))
-        levels[f"L{question.level}"] = trained + (question.id in kept), every + 1
+    kept, levels = {item.item_id for item in items}, dict[str, tuple[int, int]]()
+    for level in sorted({question.level for question in questions.questions}):
+        trained = [question.id in kept for question in questions.questions if question.level == level]
+        levels[f"L{level}"] = sum(trained), len(trained)
     return levels
 
 
-def reasoned(row: ReasoningRow) -> str:
+def reasoned(row: ReasoningRow | TaughtReply) -> str:
     return f"<think>{row.reasoning.strip()}</think>\n<answer>{row.answer.strip()}</answer>"
-
-
-def reference(question: CounterfactualQuestion) -> str:
-    """The verdict and the reference's explanation, in the order that the prompt asks for."""
-    verdict = question.verdict.capitalize()
-    explanation = question.explanation.strip()
-    return explanation if explanation.lower().startswith(question.verdict) else f"{verdict}. {explanation}"
 
 
 REASONING, ANSWERS = "sft on reasoning", "sft on answers"
 """What a supervised stage is called in `trained_on.json`."""
 
 
-def write_sft(inputs: Inputs, reasoning: Path | None, progress: Progress = no_progress) -> Written:
-    """Write the first stage: supervised, on a teacher's reasoning or, without one, on the answers of the set."""
-    questions = read_set(inputs.source, inputs.videos)
-    if reasoning is None:
-        items = answer_items(questions)
-    else:
-        items = reasoning_items(questions, read_reasoning(reasoning, questions))
-    data = (*questions.files, *([reasoning] if reasoning else []))
-    method = sft_method(ANSWERS if reasoning is None else REASONING)
-    return write_stage(inputs, items, kept_by_level(questions, items), method, data, tested_clips, progress)
-
-
 def tested_clips(test: Path) -> list[TestedClip]:
     questions = read_set(test)
-    return [
-        TestedClip(str(test), name, path if (path := questions.clips / name).is_file() else None, asked)
-        for name, asked in sorted(asked_of_clips(questions).items())
-    ]
+    clips = sorted(asked_of_clips(questions).items())
+    return [TestedClip(str(test), name, questions.clips / name, asked) for name, asked in clips]
 
 
 def asked_of_clips(questions: QuestionSet) -> Mapping[str, list[str]]:
-    asked: dict[str, list[str]] = {}
+    asked = defaultdict[str, list[str]](list)
     for question in questions.questions:
-        asked.setdefault(question.clip, []).append(question.question)
+        asked[question.clip].append(question.question)
     return asked

@@ -44,8 +44,7 @@ def correctness_reward(
 
 
 def choice_reward(response: object, sample: RewardSample) -> float | None:
-    """Correctness of the option letter, which is read by the rules of the multiple-choice benchmarks
-    (`read_choice`)."""
+    """Correctness of the option letter, read as the multiple-choice benchmarks read it."""
     if len(sample.options) not in _OPTIONS:
         return None
     return correctness_reward(response, sample, lambda text, asked: read_choice(text, asked.options))

@@ -68,10 +68,8 @@ class ActionFinder:
         return chosen[0][1] if len(chosen) == 1 else frozenset()
 
 
-@lru_cache(maxsize=64)
-def action_finder(sample: RewardSample) -> ActionFinder:
-    """Return the finder of the actions in a question's clip, shared by the answers of a batch."""
-    return ActionFinder(sample)
+action_finder = lru_cache(maxsize=64)(ActionFinder)
+"""The finder of the actions in a question's clip, shared by the answers of a batch."""
 
 
 def _words(text: str, longest: int | None = None) -> tuple[Word, ...]:
@@ -112,7 +110,8 @@ def _needed(action: Sequence[Word]) -> Needed:
     verb = next((at for at, word in enumerate(action) if _is_third_person(word)), None)
     if verb is None:
         return frozenset(_phrase(action, 0)), frozenset()
-    objects = [at for at in _phrase(action, verb + 1) if not _is_adverb(action[at])]
+    adverbs = {at for at, word in enumerate(action) if any(set(getAllLemmas(one)) == {"ADV"} for one in word)}
+    objects = [at for at in _phrase(action, verb + 1) if at not in adverbs]
     if objects:
         return frozenset({verb, objects[-1]}), frozenset()
     others = (at for at, word in enumerate(action) if at != verb and word.isdisjoint(_PREPOSITIONS | _WEARER))
@@ -126,15 +125,8 @@ def _phrase(action: Sequence[Word], start: int) -> range:
 
 
 def _is_third_person(word: Word) -> bool:
-    return any(one.endswith("s") and any(_is_verb_of(one, lemma) for lemma in word - {one}) for one in word)
-
-
-def _is_verb_of(form: str, lemma: str) -> bool:
-    return lemma in getAllLemmas(form, upos="VERB").get("VERB", ())
-
-
-def _is_adverb(word: Word) -> bool:
-    return any(set(getAllLemmas(one)) == {"ADV"} for one in word)
+    verbs = {one: set(getAllLemmas(one, upos="VERB").get("VERB", ())) for one in word if one.endswith("s")}
+    return any(lemmas & word - {one} for one, lemmas in verbs.items())
 
 
 Pair = tuple[int, int]

@@ -72,14 +72,11 @@ def read_sample(columns: Mapping[str, Any]) -> RewardSample:
     place_of = {name: place for place, name in reversed(list(enumerate(ids)))}
     links = set()
     for link in _list(graph.get("links")):
-        ends: Sequence[Any] = ()
-        if isinstance(link, Mapping):
-            ends = (link.get("cause"), link.get("effect"))
-        elif isinstance(link, (list, tuple)) and len(link) == 2:
-            ends = link
-        places = [place_of.get(_text(end)) for end in ends]
-        if len(places) == 2 and places[0] is not None and places[1] is not None and places[0] != places[1]:
-            links.add((places[0], places[1]))
+        match link:
+            case {"cause": cause, "effect": effect} | [cause, effect]:
+                one, other = place_of.get(_text(cause)), place_of.get(_text(effect))
+                if one is not None and other is not None and one != other:
+                    links.add((one, other))
     intervened = _place(columns.get("action"), place_of, texts)
     absent = _text(columns.get("absent_action")).strip() or None
     if intervened is None and absent is None and actions:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.train.rewards.functions import RewardFunction
@@ -19,27 +20,15 @@ COLUMNS = (
 """The columns that a sample is read from; others are left alone."""
 
 
-def batch_rewards(
-    reward: RewardFunction, completions: Sequence[object], columns: Mapping[str, Any]
-) -> list[float | None]:
-    samples = batch_samples(len(completions), columns)
-    return [reward(completion, sample) for completion, sample in zip(completions, samples, strict=True)]
-
-
-def batch_samples(number: int, columns: Mapping[str, Any]) -> Iterator[RewardSample]:
+def batch_samples(number: int, columns: Mapping[str, Any]) -> list[RewardSample]:
     """The samples of a batch; the completions of one question, which follow each other, share theirs."""
     used = {name: _values(name, columns[name], number) for name in COLUMNS if columns.get(name) is not None}
-    return _samples(number, used)
-
-
-def _samples(number: int, used: Mapping[str, Sequence[Any]]) -> Iterator[RewardSample]:
-    last_row: dict[str, Any] | None = None
-    sample = RewardSample()
+    samples, last_row = list[RewardSample](), None
     for at in range(number):
         row = {name: values[at] for name, values in used.items()}
-        if row != last_row:
-            sample, last_row = read_sample(row), row
-        yield sample
+        samples.append(samples[-1] if row == last_row else read_sample(row))
+        last_row = row
+    return samples
 
 
 def _values(name: str, values: Any, number: int) -> Sequence[Any]:
@@ -57,7 +46,7 @@ def _values(name: str, values: Any, number: int) -> Sequence[Any]:
 
 def orm_class(base: type, name: str, reward: RewardFunction) -> type:
     def call(self: object, completions: Sequence[object], **columns: Any) -> list[float | None]:
-        return batch_rewards(reward, completions, columns)
+        return list(map(reward, completions, batch_samples(len(completions), columns)))
 
     return type(_class_name(name), (base,), {"__call__": call, "__doc__": reward.__doc__})
 
@@ -70,8 +59,8 @@ def judged_orm_class(base: type, name: str, judge: Callable[[], RewardJudge]) ->
         self.judge = judge()
 
     async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
-        pairs = zip(completions, batch_samples(len(completions), columns), strict=True)
-        rewards = (asyncio.to_thread(self.judge.reward, name, *pair) for pair in pairs)
+        samples = batch_samples(len(completions), columns)
+        rewards = map(partial(asyncio.to_thread, self.judge.reward, name), completions, samples)
         return list(await asyncio.gather(*rewards))
 
     members = {"__init__": begin, "__call__": call, "__doc__": "A judge's grade of each answer."}

@@ -1,12 +1,11 @@
-"""Training stages on a user's multiple-choice sets, by their keys, for every benchmark whose trainer reads such
-sets."""
+"""Training on a user's multiple-choice sets, by their keys, for every benchmark whose trainer reads such."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train import rewards
-from lmms_eval_tasks.train.stages.new_stage import SFT, TestedClip, Written, write_stage
-from lmms_eval_tasks.train.stages.stage import Inputs, Method, TrainingItem
+from lmms_eval_tasks.train.stages.configuration import SFT, Method
+from lmms_eval_tasks.train.stages.new_stage import TestedClip, Written, write_stage
+from lmms_eval_tasks.train.stages.stage import Inputs, TrainingItem
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -50,11 +50,18 @@ WEIGHTS: Mapping[str, float] = {"choice": 1.0}
 def write_choices(
     sets: ChoiceSets, inputs: Inputs, method: Method, split: str | None, progress: Progress = no_progress
 ) -> Written:
-    """Write a stage on keys: on the letters of the right options, or on the reward `choice`, which is 1 where the
-    letter that the evaluation reads is the key."""
+    """Write a stage on the letters of the right options, or on the reward `choice`."""
     questions = read_training_set(sets, inputs.source, inputs.videos, split)
     ask = asker(sets.benchmark)
-    items = [_item(ask, questions, row, with_key=method.name == SFT) for row in questions.rows]
+    items = []
+    for row in questions.rows:
+        item = TrainingItem(row["item_id"], questions.clips[row["clip"]], ask(row), question=row["question"])
+        if method.name == SFT:
+            items.append(replace(item, response=row["answer"]))
+        else:
+            options = json.dumps(list(row["options"]), ensure_ascii=False)
+            columns = {"options": options, "answer": row["answer"], "question": row["question"]}
+            items.append(replace(item, columns=columns))
     parts = {"": (len(items), len(questions.rows))}
     return write_stage(inputs, items, parts, method, questions.files, partial(tested_choices, sets), progress)
 
@@ -75,7 +82,16 @@ def read_training_set(
             f"Expected a key to every question, but {without:,} of {len(questions.rows):,} in {source} have none. "
             "Nothing was written."
         )
-    _refuse_release(sets.benchmark, questions, source)
+    card = sets.benchmark.card
+    if split in card.splits and SAMPLE_MARK not in find_marks(source, questions.clips.values()):
+        # The benchmark's own split, also where it is not prepared, has as many of each kind as its card says.
+        table = make_table([{**row, "clip_present": True} for row in questions.rows], sets.benchmark.schema())
+        compared = counts(card, split, table)
+        if compared and all(count.expected == count.found for count in compared):
+            raise InputError(
+                f"Expected a set of your own, but {source} has as many questions of each kind as {card.title}, split "
+                f"{split}, and benchmarks are not trained on. Nothing was written."
+            )
     return questions
 
 
@@ -86,16 +102,9 @@ def tested_choices(sets: ChoiceSets, test: Path) -> list[TestedClip]:
         asked: dict[str, set[str]] = defaultdict(set)
         for row in questions.rows:
             asked[row["clip"]].add(row["question"])
-        tested += [
-            TestedClip(
-                str(test),
-                clip.removeprefix(f"{questions.split}/"),
-                path if path.is_file() else None,
-                asked[clip],
-                sets.benchmark.clip_names_are_ids,
-            )
-            for clip, path in questions.clips.items()
-        ]
+        for clip, path in questions.clips.items():
+            name = clip.removeprefix(f"{questions.split}/")
+            tested.append(TestedClip(str(test), name, path, asked[clip], sets.benchmark.clip_names_are_ids))
     return tested
 
 
@@ -106,38 +115,8 @@ def _read(sets: ChoiceSets, source: Path, videos: Path | None) -> Sequence[Relea
     return splits
 
 
-def _refuse_release(benchmark: Benchmark, questions: ReleasedChoices, source: Path) -> None:
-    """Refuse the benchmark's own split, also where it is not prepared: it has as many of each kind as its card says."""
-    card = benchmark.card
-    if questions.split not in card.splits or SAMPLE_MARK in find_marks(source, questions.clips.values()):
-        return
-    table = make_table([{**row, "clip_present": True} for row in questions.rows], benchmark.schema())
-    compared = counts(card, questions.split, table)
-    if compared and all(count.expected == count.found for count in compared):
-        raise InputError(
-            f"Expected a set of your own, but {source} has as many questions of each kind as {card.title}, split "
-            f"{questions.split}, and benchmarks are not trained on. Nothing was written."
-        )
-
-
-def _item(
-    ask: Callable[[Mapping[str, Any]], str], questions: ReleasedChoices, row: Mapping[str, Any], with_key: bool
-) -> TrainingItem:
-    """A question with its key as the response, or with what the reward needs to tell a right response."""
-    options = json.dumps(list(row["options"]), ensure_ascii=False)
-    return TrainingItem(
-        row["item_id"],
-        questions.clips[row["clip"]],
-        ask(row),
-        row["answer"] if with_key else None,
-        columns={} if with_key else {"options": options, "answer": row["answer"], "question": row["question"]},
-        question=row["question"],
-    )
-
-
 def asker(benchmark: Benchmark) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that asks about a row by the hook of the benchmark's first task, also where
-    LMMS_EVAL_TASKS_PROMPT chooses."""
+    """What asks about a row, as the benchmark's first task does, also where LMMS_EVAL_TASKS_PROMPT chooses."""
     task = next(iter(registry().tasks_of(benchmark.name).values()))
     config = task_configs(benchmark.folder)[task.name]
     state = TaskState(task.name, task.pointer, (), Evaluation())

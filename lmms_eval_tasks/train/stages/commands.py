@@ -1,11 +1,10 @@
-"""Commands of every training: `sft` and `grpo` with a benchmark's additions, `export`, and `curves` from ms-swift's
-log.
-"""
+"""Commands of every training: `sft` and `grpo` with a benchmark's additions, `export`, and `curves` of a log."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -14,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.train.stages.configuration import GRPO, Frames, read_options, read_own_rewards
-from lmms_eval_tasks.train.stages.new_stage import SFT, ClipComparison, Written
+from lmms_eval_tasks.train.stages.configuration import GRPO, SFT, Frames, read_options, read_own_rewards
+from lmms_eval_tasks.train.stages.new_stage import ClipComparison, Written
 from lmms_eval_tasks.train.stages.stage import Inputs, export_weights, log_path, run_training
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import replacing
@@ -55,7 +54,6 @@ Plugins = Annotated[
     list[Path] | None,
     typer.Option(help="A Python file that adds rewards to ms-swift's; may be repeated."),
 ]
-
 
 WriteStage = Callable[..., Written]
 """Writes a stage from what every stage is given and where to show progress.
@@ -199,6 +197,7 @@ STEP = "global_step/max_steps"
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 40
 
+_CURVE = re.compile(r"loss|reward|rewards/(?P<reward>[^/]*)/mean")
 Curve = Mapping[int, float]
 """Step to value."""
 
@@ -215,21 +214,13 @@ def read_curves(log: Path) -> dict[str, Curve]:
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         for field, value in logged.items():
-            name = _curve_name(field)
-            if name and isinstance(value, (int, float)) and abs(value) <= sys.float_info.max:
+            named = _CURVE.fullmatch(field)
+            if named and isinstance(value, (int, float)) and abs(value) <= sys.float_info.max:
+                reward = named["reward"]
+                name = field if reward is None else f"reward: {reward.removesuffix('Reward').lower() or reward}"
                 curves.setdefault(name, {})[step] = float(value)
     ordered = sorted(curves, key=lambda name: (name != "loss", name != "reward", name))
     return {name: dict(sorted(curves[name].items())) for name in ordered}
-
-
-def _curve_name(field: str) -> str | None:
-    """Return the curve name of a log field, or None if the field is not plotted as a curve."""
-    if field in ("loss", "reward"):
-        return field
-    parts = field.split("/")
-    if len(parts) == 3 and parts[0] == "rewards" and parts[2] == "mean":
-        return f"reward: {parts[1].removesuffix('Reward').lower() or parts[1]}"
-    return None
 
 
 def spark_line(values: Sequence[float], width: int = WIDTH) -> str:

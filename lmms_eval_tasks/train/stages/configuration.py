@@ -11,12 +11,10 @@ from typing import Any
 import yaml
 
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import write_file
 
 ENVIRONMENT = "ENV"
-FRAMES = 512
-SIDE = 144
-"""Pixels of a frame's side in the paper."""
+FRAMES, SIDE = 512, 144
+"""Frames of a clip in the paper, and pixels of a frame's side."""
 FRAMES_PER_SECOND = 30
 """So many frames are taken, and of those as many as are asked for, evenly spread: all of a shorter clip."""
 LEAST_TOKENS = 4
@@ -48,22 +46,11 @@ class Frames:
         }
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """A training: the subcommand of `swift`, its options, and the environment variables that it runs with."""
-
-    subcommand: str
-    options: Options
-    environment: Mapping[str, str]
-
-    def text(self, path: Path) -> str:
-        """The YAML file's text, which begins with how to run it."""
-        values = {ENVIRONMENT: dict(self.environment), **self.options}
-        head = f"# Run it again, or with other values:  swift {self.subcommand} {path.name}\n"
-        return head + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
-
-    def write(self, path: Path) -> None:
-        write_file(path, self.text(path))
+def configuration_text(subcommand: str, file: str, environment: Mapping[str, str], options: Options) -> str:
+    """The YAML file of a training, which begins with how to run it; it sets the environment's variables as well."""
+    head = f"# Run it again, or with other values:  swift {subcommand} {file}\n"
+    values = {ENVIRONMENT: dict(environment), **options}
+    return head + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
 
 
 def base_options(model: str, model_type: str, dataset: Path, out: Path) -> dict[str, Any]:
@@ -94,29 +81,22 @@ def base_options(model: str, model_type: str, dataset: Path, out: Path) -> dict[
 
 def read_options(words: Sequence[str]) -> dict[str, Any]:
     """Further options of ms-swift from the words of a command line: `--deepspeed zero2 --modules_to_save a b`."""
-    options: dict[str, Any] = {}
+    options: dict[str, list[Any]] = {}
     values: list[Any] = []
     for word in words:
         if not word.startswith("--"):
             if not options:
                 raise InputError(f"Expected options of ms-swift as --name value, but got {word!r}.")
             values.append(_value(word))
-            _set_last(options, values)
             continue
         name, equals, text = word[2:].partition("=")
         name = name.replace("-", "_")
         if not name or name in options or name in OURS:
             reason = "twice" if name in options else "which this command sets itself" if name in OURS else "without one"
             raise InputError(f"Expected each option of ms-swift by its name and once, but got {word!r}, {reason}.")
-        values = [_value(text)] if equals else []
-        options[name] = True
-        _set_last(options, values)
-    return options
-
-
-def _set_last(options: dict[str, Any], values: list[Any]) -> None:
-    if values:
-        options[next(reversed(options))] = values[0] if len(values) == 1 else list(values)
+        values = options[name] = [_value(text)] if equals else []
+    # An option without a value is a switch.
+    return {name: values[0] if len(values) == 1 else values or True for name, values in options.items()}
 
 
 def _value(text: str) -> Any:
@@ -131,8 +111,7 @@ def _value(text: str) -> Any:
     return value if isinstance(value, (bool, int, float, str)) else text
 
 
-GRPO = "grpo"
-SUBCOMMAND = "rlhf"
+SFT, GRPO = "sft", "grpo"
 ANSWERS_A_QUESTION = 4
 SETTINGS: Mapping[str, Any] = {
     "rlhf_type": "grpo",
@@ -183,9 +162,22 @@ def read_own_rewards(texts: Iterable[str], plugins: Iterable[Path]) -> OwnReward
     return OwnRewards(weights, files)
 
 
-def grpo_settings(
-    weights: Mapping[str, float], plugin: Path, own: OwnRewards, options: Mapping[str, Any]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Method:
+    """What a stage is called, in files and in `trained_on.json`, and how ms-swift trains in it."""
+
+    name: str
+    title: str
+    subcommand: str
+    settings: Mapping[str, Any]
+
+
+def sft_method(title: str) -> Method:
+    # The rate of CFGPT's first stage.
+    return Method(SFT, title, SFT, {"learning_rate": 5e-5})
+
+
+def grpo_method(title: str, weights: Mapping[str, float], plugin: Path, own: OwnRewards, options: Options) -> Method:
     if taken := [name for name in own.weights if name in weights]:
         raise InputError(f"Expected --reward to name rewards beside {', '.join(weights)}, but got {taken[0]}.")
     if given := [name for name in REWARD_OPTIONS if name in options]:
@@ -196,9 +188,10 @@ def grpo_settings(
     every = {**weights, **own.weights}
     if not any(every.values()):
         raise InputError(f"Expected a reward with a weight, but {', '.join(every)} have 0.")
-    return {
+    settings = {
         **SETTINGS,
         "external_plugins": [str(path) for path in (plugin, *own.plugins)],
         "reward_funcs": list(every),
         "reward_weights": list(every.values()),
     }
+    return Method(GRPO, f"grpo ({title}){own.summary}", "rlhf", settings)

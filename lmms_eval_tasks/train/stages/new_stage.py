@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.train.stages.configuration import GRPO, SUBCOMMAND, grpo_settings
-from lmms_eval_tasks.train.stages.stage import Inputs, Method, TrainingItem, write_training
+from lmms_eval_tasks.train.stages.configuration import Method
+from lmms_eval_tasks.train.stages.stage import Inputs, TrainingItem, write_training
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -26,7 +26,7 @@ class TestedClip:
 
     source: str
     name: str
-    path: Path | None
+    path: Path
     questions: Collection[str] = ()
     is_id: bool = False
 
@@ -52,16 +52,10 @@ def prepared_clips() -> list[TestedClip]:
             for clips, question in zip(shown, table.column("question").to_pylist(), strict=True):
                 for clip in clips:
                     questions[clip].add(question or "")
-            tested += [
-                TestedClip(
-                    source=f"{benchmark.card.title}, split {split}",
-                    name=clip.removeprefix(f"{split}/"),
-                    path=path if (path := clip_path(name, clip)).is_file() else None,
-                    questions=asked,
-                    is_id=benchmark.clip_names_are_ids,
-                )
-                for clip, asked in sorted(questions.items())
-            ]
+            for clip, asked in sorted(questions.items()):
+                source, path = f"{benchmark.card.title}, split {split}", clip_path(name, clip)
+                own_name = clip.removeprefix(f"{split}/")
+                tested.append(TestedClip(source, own_name, path, asked, benchmark.clip_names_are_ids))
     return tested
 
 
@@ -72,11 +66,11 @@ def shared_clips(
     by_size: dict[int, list[Path]] = defaultdict(list)
     for path in set(training):
         by_size[path.stat().st_size].append(path)
-    candidates = [(clip, clip.path) for clip in tested if clip.path and clip.path.stat().st_size in by_size]
+    candidates = [clip for clip in tested if clip.path.is_file() and clip.path.stat().st_size in by_size]
     shared: dict[Path, TestedClip] = {}
-    for done, (clip, path) in enumerate(candidates, start=1):
-        digest = file_sha256(path)
-        for own in by_size[path.stat().st_size]:
+    for done, clip in enumerate(candidates, start=1):
+        digest = file_sha256(clip.path)
+        for own in by_size[clip.path.stat().st_size]:
             if file_sha256(own) == digest:
                 shared.setdefault(own, clip)
         progress("comparing clips with those of tests", done, len(candidates))
@@ -109,18 +103,19 @@ def compare_clips(
     _refuse(training, [(own, clip, "") for own, clip in shared.items()])
     ids, items, same_names = [], [], defaultdict(list)
     for own, clip in namesakes(training, tested):
-        asked = {_plain(question) for question in training[own]} & {_plain(question) for question in clip.questions}
+        own_words, tested_words = (
+            {" ".join(question.split()).casefold() for question in questions}
+            for questions in (training[own], clip.questions)
+        )
         if clip.is_id:
             ids.append((own, clip, ", by the id of its collection"))
-        elif asked - {""}:
+        elif own_words & tested_words - {""}:
             items.append((own, clip, ", with the same question"))
         else:
             same_names[clip.source].append(own.name)
     _refuse(training, [*ids, *items])
-    numbers: dict[bool, dict[str, int]] = {True: defaultdict(int), False: defaultdict(int)}
-    for clip in tested:
-        numbers[clip.path is not None][clip.source] += 1
-    return ClipComparison(dict(sorted(numbers[True].items())), dict(sorted(numbers[False].items())), dict(same_names))
+    present, absent = (Counter(clip.source for clip in tested if clip.path.is_file() == here) for here in (True, False))
+    return ClipComparison(dict(sorted(present.items())), dict(sorted(absent.items())), dict(same_names))
 
 
 def _refuse(training: TrainedClips, leaks: Sequence[tuple[Path, TestedClip, str]]) -> None:
@@ -136,25 +131,8 @@ def _refuse(training: TrainedClips, leaks: Sequence[tuple[Path, TestedClip, str]
     )
 
 
-def _plain(question: str) -> str:
-    return " ".join(question.split()).casefold()
-
-
-SFT = "sft"
-SFT_RATE = 5e-5
-"""Learning rate of CFGPT's first stage."""
-
 ReadTest = Callable[[Path], Iterable[TestedClip]]
 """Reads the clips of a set that `--test` names; raises InputError."""
-
-
-def sft_method(title: str) -> Method:
-    return Method(SFT, title, SFT, {"learning_rate": SFT_RATE})
-
-
-def grpo_method(title: str, weights: Mapping[str, float], plugin: Path, inputs: Inputs) -> Method:
-    settings = grpo_settings(weights, plugin, inputs.rewards, inputs.options)
-    return Method(GRPO, f"grpo ({title}){inputs.rewards.summary}", SUBCOMMAND, settings)
 
 
 @dataclass(frozen=True)
@@ -190,8 +168,3 @@ def compare_with_tests(
     """Compare training clips with those of all that is prepared and of further sets."""
     tested = [*prepared_clips(), *(clip for test in tests for clip in read_test(test))]
     return compare_clips(training, tested, progress)
-
-
-def require_clips(clips: Iterable[Path]) -> None:
-    if absent := sorted({str(clip) for clip in clips if not clip.is_file()}):
-        raise InputError(f"Expected every clip to be there, but {len(absent)} are not: {summarize_names(absent, 3)}.")

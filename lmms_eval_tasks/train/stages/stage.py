@@ -1,5 +1,4 @@
-"""A written stage of a training: its rows, configuration and provenance, its resumable run by `swift`, and its
-export."""
+"""A written stage: its rows, configuration and provenance, its resumable run by `swift`, and its export."""
 
 from __future__ import annotations
 
@@ -19,10 +18,11 @@ from lmms_eval_tasks.train.stages.configuration import (
     CHECKPOINTS,
     ENVIRONMENT,
     LOG,
-    Configuration,
     Frames,
+    Method,
     OwnRewards,
     base_options,
+    configuration_text,
 )
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
@@ -68,14 +68,6 @@ def check_items(items: Iterable[TrainingItem], issues: Problems) -> None:
 
 STATE = "trainer_state.json"
 """What a checkpoint's folder gets last: without it the checkpoint is not whole."""
-REMEDY = "Remedy: make train-env TRAIN_VENV=DIR, and give --env DIR."
-
-
-def swift_command(environment: Path) -> Path:
-    path = environment.expanduser().absolute() / "bin" / "swift"
-    if not (path.is_file() and os.access(path, os.X_OK)):
-        raise InputError(f"Expected --env to name an environment with ms-swift, but there is no {path}.\n{REMEDY}")
-    return path
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -83,25 +75,27 @@ def last_checkpoint(folder: Path) -> Path | None:
     steps = {}
     for path in folder.glob("checkpoint-*"):
         number = path.name.removeprefix("checkpoint-")
-        if number.isdecimal() and _is_whole(path):
+        try:
+            is_whole = isinstance(json.loads((path / STATE).read_text(encoding="utf-8")), dict)
+        except (OSError, ValueError):
+            is_whole = False
+        if number.isdecimal() and is_whole:
             steps[int(number)] = path
     return steps[max(steps)] if steps else None
 
 
-def _is_whole(checkpoint: Path) -> bool:
-    try:
-        state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(state, dict)
-
-
 def run_swift(environment: Path, words: Sequence[str], folder: Path) -> None:
     """Run `swift` and wait for its end; what it prints is seen as it comes."""
-    command = [str(swift_command(environment)), *words]
+    swift = environment.expanduser().absolute() / "bin" / "swift"
+    if not (swift.is_file() and os.access(swift, os.X_OK)):
+        raise InputError(
+            f"Expected --env to name an environment with ms-swift, but there is no {swift}.\n"
+            "Remedy: make train-env TRAIN_VENV=DIR, and give --env DIR."
+        )
+    command = [str(swift), *words]
     # swift finds torchrun and its own parts by the environment's Python; ours must not lead it elsewhere.
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    path = os.pathsep.join([str(Path(command[0]).parent), inherited.get("PATH", "")])
+    path = os.pathsep.join([str(swift.parent), inherited.get("PATH", "")])
     ended = subprocess.run(command, cwd=folder, env={**inherited, "PATH": path}, check=False, stdin=subprocess.DEVNULL)
     if ended.returncode:
         raise InputError(
@@ -128,22 +122,6 @@ class Inputs:
     rewards: OwnRewards = field(default_factory=OwnRewards)
 
 
-@dataclass(frozen=True)
-class Method:
-    name: str
-    title: str
-    subcommand: str
-    settings: Mapping[str, Any]
-
-
-def configuration_path(folder: Path, name: str) -> Path:
-    return folder / f"{name}.yaml"
-
-
-def rows_path(folder: Path, name: str) -> Path:
-    return folder / f"{name}.jsonl"
-
-
 def log_path(folder: Path) -> Path:
     return folder / CHECKPOINTS / LOG
 
@@ -156,21 +134,30 @@ def write_training(
     check_items(items, issues)
     issues.raise_if_any("The training set cannot be used", "nothing was written")
     folder = inputs.out
-    rows, path = rows_path(folder, method.name), configuration_path(folder, method.name)
+    rows, path = folder / f"{method.name}.jsonl", folder / f"{method.name}.yaml"
     # ms-swift runs in the folder of the stage.
     model = str(Path(inputs.model).absolute()) if Path(inputs.model).is_dir() else inputs.model
     options = base_options(model, inputs.model_type, rows, folder / CHECKPOINTS)
     options |= {**method.settings, **inputs.options}
-    configuration = Configuration(method.subcommand, options, inputs.frames.environment(str(options["model_type"])))
+    environment = inputs.frames.environment(str(options["model_type"]))
+    text = configuration_text(method.subcommand, path.name, environment, options)
     beside = rows.with_name(f"{rows.name}.new")
     write_file(beside, as_lines(item.row() for item in items))
     try:
         if log_path(folder).exists() or last_checkpoint(folder / CHECKPOINTS):
-            _refuse_another(folder, path, configuration.text(path), rows, beside)
+            same = {
+                path.name: path.is_file() and path.read_text(encoding="utf-8") == text,
+                rows.name: rows.is_file() and file_sha256(rows) == file_sha256(beside),
+            }
+            if changed := [name for name, is_same in same.items() if not is_same]:
+                raise InputError(
+                    f"{folder} holds another training that has begun: {' and '.join(changed)} would change. Nothing "
+                    "was written.\nRemedy: give --out another folder; the command that began it goes on with it."
+                )
         beside.replace(rows)
     finally:
         beside.unlink(missing_ok=True)
-    configuration.write(path)
+    write_file(path, text)
     stage = Stage(
         method=method.title,
         data=digests_by_name(data),
@@ -179,34 +166,17 @@ def write_training(
         rows_sha256=file_sha256(rows),
         options={
             **{name: value for name, value in options.items() if name not in PATHS},
-            ENVIRONMENT: dict(configuration.environment),
+            ENVIRONMENT: environment,
         },
     )
-    _provenance(model, stage, {*compared_with}).write(folder)
-    return path
-
-
-def _refuse_another(folder: Path, path: Path, text: str, rows: Path, new_rows: Path) -> None:
-    changed = []
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        changed.append(path.name)
-    if not rows.is_file() or file_sha256(rows) != file_sha256(new_rows):
-        changed.append(rows.name)
-    if changed:
-        raise InputError(
-            f"{folder} holds another training that has begun: {' and '.join(changed)} would change. "
-            "Nothing was written.\nRemedy: give --out another folder; the command that began it goes on with it."
-        )
-
-
-def _provenance(model: str, stage: Stage, compared: set[str]) -> TrainedOn:
-    earlier = read_trained_on(Path(model))
-    return TrainedOn(
+    earlier, compared = read_trained_on(Path(model)), {*compared_with}
+    TrainedOn(
         base=earlier.base if earlier else model,
         stages=(*(earlier.stages if earlier else ()), stage),
         compared_with=tuple(sorted(compared & {*earlier.compared_with} if earlier else compared)),
         tool_version=lmms_eval_tasks.__version__,
-    )
+    ).write(folder)
+    return path
 
 
 def digests_by_name(files: Iterable[Path]) -> dict[str, str]:
@@ -225,10 +195,11 @@ def digests_by_name(files: Iterable[Path]) -> dict[str, str]:
 def run_training(folder: Path, name: str, subcommand: str, environment: Path) -> bool:
     """Run a stage that was written, from its last checkpoint where there is one."""
     checkpoint = last_checkpoint(folder / CHECKPOINTS)
-    if checkpoint is not None and is_finished(checkpoint):
-        return False
-    words = [subcommand, configuration_path(folder, name).name]
+    words = [subcommand, f"{name}.yaml"]
     if checkpoint is not None:
+        done, steps = steps_of(checkpoint)
+        if 0 < steps <= done:
+            return False
         words += ["--resume_from_checkpoint", str(checkpoint.absolute())]
     run_swift(environment, words, folder.absolute())
     return True
@@ -240,9 +211,10 @@ def steps_of(checkpoint: Path) -> tuple[int, int]:
     return int(state.get("global_step") or 0), int(state.get("max_steps") or 0)
 
 
-def is_finished(checkpoint: Path) -> bool:
-    done, steps = steps_of(checkpoint)
-    return 0 < steps <= done
+ONLY_TO_GO_ON = (
+    "optimizer*", "scheduler*", "rng_state*", "global_step*", "latest*", "zero_to_fp32.py", STATE, "training_args.bin",
+    "args.json",
+)  # fmt: skip
 
 
 def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
@@ -257,11 +229,12 @@ def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
     # Written in the end, and moved into its place: half of the weights must not look like all of them.
     beside = out.absolute().with_name(f".{out.name}.part")
     merge = ["--merge_lora", "true", "--exist_ok", "true", "--output_dir", str(beside)]
+    shutil.rmtree(beside, ignore_errors=True)
     if (checkpoint / "adapter_config.json").is_file():
-        shutil.rmtree(beside, ignore_errors=True)
         run_swift(environment, ["export", "--adapters", str(checkpoint.absolute()), *merge], folder.absolute())
     else:
-        _copy_weights(checkpoint, beside)
+        # A full fine-tuning, without what only a training that goes on needs.
+        shutil.copytree(checkpoint, beside, ignore=shutil.ignore_patterns(*ONLY_TO_GO_ON))
     last = trained.stages[-1].model_copy(update={"steps": done, "all_steps": steps})
     trained = trained.model_copy(update={"stages": (*trained.stages[:-1], last)})
     trained.write(beside)
@@ -269,16 +242,3 @@ def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
         out.rmdir()
     beside.replace(out.absolute())
     return trained
-
-
-def _copy_weights(checkpoint: Path, out: Path) -> None:
-    """Copy the weights of a full fine-tuning, without what only a training that goes on needs."""
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(
-        checkpoint,
-        out,
-        ignore=shutil.ignore_patterns(
-            "optimizer*", "scheduler*", "rng_state*", "global_step*", "latest*", "zero_to_fp32.py", STATE,
-            "training_args.bin", "args.json",
-        ),
-    )  # fmt: skip

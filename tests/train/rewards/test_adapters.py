@@ -20,7 +20,7 @@ from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
 from lmms_eval_tasks.train.rewards.functions import REWARDS, score_answer
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
-from lmms_eval_tasks.train.rewards.swift import batch_rewards
+from lmms_eval_tasks.train.rewards.swift import batch_samples
 
 FOLDER = Path(rewards.__file__).parent
 GRAPH = json.dumps(
@@ -137,9 +137,9 @@ def test_a_set_of_choices_has_a_plugin_without_any_benchmark(orms: dict[str, Any
 def test_columns_are_lists_or_arrays_that_fit_their_batch() -> None:
     for values, got in (([QUESTION] * 2, "got 2"), (QUESTION, "got a str"), (np.array([QUESTION]), "got 1")):
         with pytest.raises(ValueError, match=f"Expected the column question to hold a value for each of 3 .* {got}"):
-            batch_rewards(REWARDS["causal"], ANSWERS, {**COLUMNS, "question": values})
+            batch_samples(len(ANSWERS), {**COLUMNS, "question": values})
     arrays = {name: np.array(values, dtype=object) for name, values in COLUMNS.items()}
-    assert batch_rewards(REWARDS["causal"], ANSWERS, arrays) == batch_rewards(REWARDS["causal"], ANSWERS, COLUMNS)
+    assert batch_samples(len(ANSWERS), arrays) == batch_samples(len(ANSWERS), COLUMNS)
 
 
 def test_any_trainer_gets_every_reward_and_their_mean() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from lmms_eval_tasks.train.stages.commands import BLOCKS, WIDTH, draw_curves, read_curves, spark_line
-from lmms_eval_tasks.train.stages.configuration import Configuration, Frames, base_options, read_options
+from lmms_eval_tasks.train.stages.configuration import Frames, base_options, configuration_text, read_options
 from lmms_eval_tasks.train.stages.new_stage import TestedClip, compare_clips, namesakes
 from lmms_eval_tasks.utils.core.errors import InputError
 
@@ -25,9 +25,7 @@ def test_the_paper_s_frames_are_512_of_144_pixels_a_side() -> None:
 
 def test_the_file_holds_every_option_and_the_environment(tmp_path: Path) -> None:
     options = {**base_options("org/model", "qwen3_vl", tmp_path / "a.jsonl", tmp_path / "out"), "deepspeed": "zero2"}
-    path = tmp_path / "sft.yaml"
-    Configuration("sft", options, Frames(8).environment("qwen3_vl")).write(path)
-    text = path.read_text(encoding="utf-8")
+    text = configuration_text("sft", "sft.yaml", Frames(8).environment("qwen3_vl"), options)
     assert "swift sft sft.yaml" in text.splitlines()[0]
     read = yaml.safe_load(text)
     assert read.pop("ENV")["FPS_MAX_FRAMES"] == "8"
@@ -77,18 +75,18 @@ def test_names_are_compared_with_the_folders_that_a_test_has() -> None:
         ("set/one_1.mp4", "one.mp4", False),
         ("1.mp4", "ssv2/1.mp4", False),
     ):
-        tested = TestedClip("a test", name, None)
+        tested = TestedClip("a test", name, Path("absent"))
         assert namesakes([Path(own)], [tested]) == ([(Path(own), tested)] if same else []), own
 
 
 def test_the_same_question_is_found_through_its_spacing(tmp_path: Path) -> None:
     own = {tmp_path / "one.mp4": ["Why  does it fall?"]}
     with pytest.raises(InputError, match=r"1 of 1 are clips of a test: one\.mp4 is one\.webm of a test, with the same"):
-        compare_clips(own, [TestedClip("a test", "one.webm", None, ["why does it fall?"])])
+        compare_clips(own, [TestedClip("a test", "one.webm", Path("absent"), ["why does it fall?"])])
 
 
 def test_questions_without_words_are_no_sign_and_a_clip_counts_in_every_test_that_has_it(tmp_path: Path) -> None:
-    comparison = compare_clips({tmp_path / "one.mp4": [""]}, [TestedClip("a test", "one.mp4", None, [""])])
+    comparison = compare_clips({tmp_path / "one.mp4": [""]}, [TestedClip("a test", "one.mp4", Path("absent"), [""])])
     assert comparison.same_names == {"a test": ["one.mp4"]} and comparison.missing == {"a test": 1}
     path = tmp_path / "tested.mp4"
     path.write_bytes(b"clip")
