@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
-from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings, read_evidence_settings
+from lmms_eval_tasks.utils.answers.evidence import EvidenceSettings, read_evidence_settings
 from lmms_eval_tasks.utils.answers.hooks import (
     DEFAULT,
     OFFICIAL,

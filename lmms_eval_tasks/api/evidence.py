@@ -8,12 +8,13 @@ from lmms_eval_tasks.utils.answers.evidence import (
     EVIDENCE_SCORES,
     EvidenceFields,
     EvidenceQuestion,
+    EvidenceSettings,
     GroundingSettings,
+    convention_warnings,
     grade_evidence,
 )
 from lmms_eval_tasks.utils.answers.evidence_boxes import EvidenceInstance, official_box
 from lmms_eval_tasks.utils.answers.evidence_reading import EVIDENCE_READER, is_clock, read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings, convention_warnings
 from lmms_eval_tasks.utils.benchmark.benchmark import Masking
 
 __all__ = [

@@ -27,10 +27,9 @@ from lmms_eval_tasks.cast_bench.submission import (
     read_asked,
 )
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
 from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
-from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import Outcome, QuestionText, Record

@@ -24,8 +24,7 @@ from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.home import clip_path, home, media_path, placeholder_path
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.orders import replace_key, rotate, turn_back
-from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason, replace_key, rotate, turn_back
 
 if TYPE_CHECKING:
     import datasets
@@ -194,7 +193,7 @@ class TaskView:
 
             rows = [dict(self._kind.masking.row(row)) for row in table.to_list()]
             return datasets.Dataset.from_list(rows, features=table.features)
-        if self._view.moves_options:
+        if self._view.in_every_order or self._view.without_key:
             import datasets
 
             asked = table.to_list()

@@ -91,10 +91,6 @@ class View:
         return self.shown is not Shown.NOTHING
 
     @property
-    def moves_options(self) -> bool:
-        return self.in_every_order or self.without_key
-
-    @property
     def keeps_chance(self) -> bool:
         """Whether a guess is right as often as in the whole task."""
         return not self.in_every_order and self.shown is not Shown.MASKED

@@ -469,20 +469,7 @@ class FormRows(list[ReleaseType]):
 
 
 class CsvTable:
-    """The content of a CSV file, whose first row names the columns.
-
-    It is read row by row, once: each row with the number of the line that it ends in; an empty line is a row without
-    cells.
-
-    Args:
-        content: The file's bytes, UTF-8 with or without a byte order mark.
-
-    Attributes:
-        columns: The names, without the white space around them; none of an empty file.
-
-    Raises:
-        ValueError: with a sentence on why the content is no CSV in UTF-8; also while the rows are read.
-    """
+    """The columns of a CSV file, and once its rows, each with the line that it ends in; ValueError where it is none."""
 
     def __init__(self, content: bytes) -> None:
         try:

@@ -14,7 +14,16 @@ from itertools import product
 import numpy as np
 
 from lmms_eval_tasks.utils.people.responses import RIGHT, UNKNOWN, AskedQuestion, Key, Response, as_written
-from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, LEVEL, Counts, Floats, Strata, intervals, macro_interval
+from lmms_eval_tasks.utils.scoring.bootstrap import (
+    DRAWS,
+    LEVEL,
+    SEED,
+    Counts,
+    Floats,
+    Strata,
+    intervals,
+    macro_interval,
+)
 from lmms_eval_tasks.utils.scoring.compare import OTHER_KEY, Part
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
@@ -307,7 +316,7 @@ class SharedOptions:
         return self.same - self.expected
 
 
-def share_options(items: Sequence[SharedItem], run: int, seed: int = 0, draws: int = DRAWS) -> SharedOptions | None:
+def share_options(items: Sequence[SharedItem], run: int, draws: int = DRAWS) -> SharedOptions | None:
     erring = [(item, option) for item in items if (option := item.wrong_option(run)) and item.wrong_options]
     erring = [(item, option) for item, option in erring if len(item.question.choices) != 2]
     kinds: dict[Kind, list[tuple[SharedItem, str]]] = {}
@@ -330,7 +339,7 @@ def share_options(items: Sequence[SharedItem], run: int, seed: int = 0, draws: i
     counted = ((item, count(kind, item, option)) for kind, found in several.items() for item, option in found)
     strata = Strata.of(sum_groups(counted))
     same, expected = map(float, _same_and_expected(strata.sums(), width))
-    drawn = _same_and_expected(strata.draw(np.random.default_rng(seed), draws), width, drawn=True)
+    drawn = _same_and_expected(strata.draw(np.random.default_rng(SEED), draws), width, drawn=True)
     beyond = drawn[:, 0] - drawn[:, 1]
     tail = (1 - LEVEL / 100) / 2
     low, high = map(float, np.quantile(beyond[~np.isnan(beyond)], [tail, 1 - tail]))

@@ -96,7 +96,6 @@ def intervals(
     bounds: tuple[float, float] | None = PERCENT,
     seed: int = SEED,
     draws: int = DRAWS,
-    level: float = LEVEL,
 ) -> Floats:
     """Bootstrap intervals of scores, the groups drawn with replacement within each stratum."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -104,7 +103,7 @@ def intervals(
         drawn = np.asarray(statistic(strata.draw(np.random.default_rng(seed), draws)), dtype=float)
         scores = drawn.reshape(draws, -1)
         flat = estimate.reshape(-1)
-        tail = (100.0 - level) / 200
+        tail = (100.0 - LEVEL) / 200
         tails = np.tile([tail, 1.0 - tail], (flat.size, 1))
         if method == "bca":
             tails = _adjusted_tails(flat, scores, _acceleration(strata, statistic, flat.size), tails)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import unit_oracles
 
-from lmms_eval_tasks.utils.answers.evidence import EvidenceQuestion
+from lmms_eval_tasks.utils.answers.evidence import MIN_BOXES, ConventionDiagnosis, EvidenceQuestion, diagnose_convention
 from lmms_eval_tasks.utils.answers.evidence_boxes import (
     FACTOR,
     MOST_FRAME_PIXELS,
@@ -31,7 +31,6 @@ from lmms_eval_tasks.utils.answers.evidence_boxes import (
     shown_frame,
     to_pixels,
 )
-from lmms_eval_tasks.utils.answers.evidence_settings import MIN_BOXES, ConventionDiagnosis, diagnose_convention
 
 SIDES = st.tuples(*[st.floats(-1e4, 1e4)] * 4).map(lambda b: (min(b[::2]), min(b[1::2]), max(b[::2]), max(b[1::2])))
 BOXES = SIDES.filter(is_finite)
