@@ -1,9 +1,9 @@
-"""A scene as MuJoCo's model, with bodies, contacts, camera and light, and the checks that it can be run."""
+"""A scene as MuJoCo's model, with bodies and contacts, and the checks that it can be run."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -21,7 +21,6 @@ mujoco.set_mju_user_warning(lambda text: print(text, file=sys.stderr))
 STEP = 0.002
 """Seconds of a step of the physics."""
 
-CAMERA = "camera"
 WALL = 0.02
 """Half the thickness of a tray's walls and floor."""
 STIFFNESS = 40_000.0
@@ -34,24 +33,25 @@ STIFF_HINGE, FREE_HINGE = 3.0, 0.002
 _CRITICAL = 400.0
 """The damping, per kilogram, with which a contact of that stiffness does not bounce at all."""
 
-_FLOORS = {
-    "wood": ("gradient", (0.46, 0.33, 0.22), (0.56, 0.42, 0.29), 1),
-    "checker": ("checker", (0.40, 0.40, 0.42), (0.50, 0.50, 0.52), 6),
-    "sand": ("flat", (0.66, 0.58, 0.44), (0.66, 0.58, 0.44), 1),
-    "slate": ("flat", (0.30, 0.34, 0.38), (0.30, 0.34, 0.38), 1),
-}
-"""How a floor's texture is made: the kind that MuJoCo builds, two colours, and how often it repeats."""
 
-
-def build_model(scene: Scene) -> mujoco.MjModel:
+def build_model(scene: Scene, add_look: Callable[[mujoco.MjSpec], None] | None = None) -> mujoco.MjModel:
+    """The model of a scene; what is added for pictures changes nothing of how bodies move."""
     spec = mujoco.MjSpec()
     spec.option.timestep = STEP
     spec.option.gravity = [0.0, 0.0, -GRAVITY]
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     # Contacts are kept from slipping, which matters where things lie on a slope.
     spec.option.impratio = 10.0
-    _add_floor(spec, scene)
-    _add_camera_and_light(spec, scene)
+    spec.worldbody.add_geom(
+        name="floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[8.0, 8.0, 0.1],
+        # Of two friction values MuJoCo takes the larger: the floor has none, so that each body's own decides.
+        friction=[0.0, 0.0, 0.0],
+        solref=_contact(0.1),
+    )
+    if add_look is not None:
+        add_look(spec)
     for body in scene.bodies:
         _add_body(spec, body)
     model = spec.compile()
@@ -83,79 +83,27 @@ def joint_address(model: mujoco.MjModel, name: str) -> int:
     return int(model.jnt_dofadr[model.body(name).jntadr[0]])
 
 
-def _add_floor(spec: mujoco.MjSpec, scene: Scene) -> None:
-    kind, first, second, repeat = _FLOORS[scene.floor]
-    builtin = getattr(mujoco.mjtBuiltin, f"mjBUILTIN_{kind.upper()}")
-    texture = spec.add_texture(
-        name="floor",
-        type=mujoco.mjtTexture.mjTEXTURE_2D,
-        builtin=builtin,
-        rgb1=first,
-        rgb2=second,
-        width=256,
-        height=256,
-    )
-    material = spec.add_material(name="floor", texrepeat=[repeat, repeat])
-    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture.name
-    spec.add_texture(
-        name="sky",
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=[0.75, 0.82, 0.90],
-        rgb2=[0.35, 0.42, 0.52],
-        width=64,
-        height=384,
-    )
-    spec.worldbody.add_geom(
-        name="floor",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[8.0, 8.0, 0.1],
-        material="floor",
-        # Of two friction values MuJoCo takes the larger: the floor has none, so that each body's own decides.
-        friction=[0.0, 0.0, 0.0],
-        solref=_contact(0.1),
-    )
-
-
-def _add_camera_and_light(spec: mujoco.MjSpec, scene: Scene) -> None:
-    place, target = np.array(scene.camera.place), np.array(scene.camera.target)
-    forward = (target - place) / np.linalg.norm(target - place)
-    right = np.cross(forward, [0.0, 0.0, 1.0])
-    right /= np.linalg.norm(right)
-    upward = np.cross(right, forward)
-    camera = spec.worldbody.add_camera(name=CAMERA, pos=place, fovy=42.0)
-    camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
-    camera.alt.xyaxes = np.concatenate([right, upward])
-    light = np.array(scene.light)
-    spec.worldbody.add_light(
-        pos=light,
-        dir=-light / np.linalg.norm(light),
-        castshadow=True,
-        diffuse=[0.7, 0.7, 0.7],
-        specular=[0.2, 0.2, 0.2],
-    )
-
-
 def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
     added = spec.worldbody.add_body(name=body.name, pos=body.place, quat=quaternion(body.turn))
     if body.moves == "freely":
         added.add_freejoint(name=body.name)
-    elif body.moves == "about its hinge":
-        if body.hinge is None:
-            raise ValueError(f"Expected {body.name} to have a hinge, since it turns about one.")
-        about = {"x": [1.0, 0.0, 0.0], "y": [0.0, 1.0, 0.0]}[body.hinge.axis]
+    if body.hinge is not None:
         turned = np.zeros(9)
         mujoco.mju_quat2Mat(turned, quaternion(body.turn))
         to_body = turned.reshape(3, 3).T
-        added.add_joint(
-            name=body.name,
-            type=mujoco.mjtJoint.mjJNT_HINGE,
-            pos=to_body @ (np.array(body.hinge.point) - np.array(body.place)),
-            axis=to_body @ np.array(about),
-            damping=STIFF_HINGE if body.shape == "plank" else FREE_HINGE,
-        )
-    if body.hinge is not None:
-        _add_rod(added, body)
+        far = to_body @ (np.array(body.hinge.point) - np.array(body.place))
+        if body.moves == "about its hinge":
+            added.add_joint(
+                name=body.name,
+                type=mujoco.mjtJoint.mjJNT_HINGE,
+                pos=far,
+                axis=to_body @ np.array({"x": [1.0, 0.0, 0.0], "y": [0.0, 1.0, 0.0]}[body.hinge.axis]),
+                damping=STIFF_HINGE if body.shape == "plank" else FREE_HINGE,
+            )
+        if np.linalg.norm(far) > max(body.size):
+            _add_rod(added, body.name, far)
+    elif body.moves == "about its hinge":
+        raise ValueError(f"Expected {body.name} to have a hinge, since it turns about one.")
     red, green, blue = COLOURS[body.colour]
     parts = _tray(body.size) if body.shape == "tray" else [([0.0, 0.0, 0.0], body.size)]
     for centre, size in parts:
@@ -175,16 +123,9 @@ def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
 _GEOMS = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER}
 
 
-def _add_rod(parent: mujoco.MjsBody, body: Body) -> None:
-    """Add the visible rod that holds a body whose hinge is outside it; a body of its own, which touches nothing."""
-    assert body.hinge is not None
-    turned = np.zeros(9)
-    mujoco.mju_quat2Mat(turned, quaternion(body.turn))
-    far = turned.reshape(3, 3).T @ (np.array(body.hinge.point) - np.array(body.place))
-    if np.linalg.norm(far) <= max(body.size):
-        return
-    rod = parent.add_body(name=f"rod of {body.name}")
-    rod.add_geom(
+def _add_rod(parent: mujoco.MjsBody, name: str, far: NDArray[np.float64]) -> None:
+    """Add the visible rod from a body to its hinge; a body of its own, which touches nothing."""
+    parent.add_body(name=f"rod of {name}").add_geom(
         type=mujoco.mjtGeom.mjGEOM_CAPSULE,
         fromto=[0.0, 0.0, 0.0, *far],
         size=[0.008, 0.0, 0.0],

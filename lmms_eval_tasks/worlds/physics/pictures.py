@@ -5,14 +5,14 @@ the boxes of its bodies in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from lmms_eval_tasks.worlds.physics.mechanics import CAMERA, build_model
+from lmms_eval_tasks.worlds.physics.mechanics import build_model
 from lmms_eval_tasks.worlds.physics.rollout import FPS
 from lmms_eval_tasks.worlds.scenes.scene import Event, Scene, Sight
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SIZE = (384, 288)
 """Width and height of a picture in pixels."""
+CAMERA, FIELD = "camera", 42.0
+"""The camera's name, and the degrees that it sees from top to bottom."""
 TILE = 2.0
 """Metres of the floor that its texture covers."""
 EXTENT = 3.0
@@ -30,8 +32,9 @@ _PARTED = 0.001
 _SKY = (0.90, 0.93, 0.96)
 
 
-def dress(model: mujoco.MjModel, scene: Scene) -> None:
-    """Give a model of a scene its floor, sky and light, and make pictures of `SIZE` with smooth edges possible."""
+def picture_model(scene: Scene) -> mujoco.MjModel:
+    """A scene's model with floor, sky, light and camera, of which pictures of `SIZE` with smooth edges can be made."""
+    model = build_model(scene, partial(_add_look, scene))
     look = model.vis
     look.global_.offwidth, look.global_.offheight = SIZE
     look.quality.shadowsize, look.quality.offsamples = 2048, 4
@@ -42,9 +45,34 @@ def dress(model: mujoco.MjModel, scene: Scene) -> None:
     look.rgba.haze[:] = (*_SKY, 1.0)
     look.headlight.ambient[:], look.headlight.diffuse[:], look.headlight.specular[:] = 0.40, 0.20, 0.0
     _part_faces(model)
-    _light(model, scene)
-    _lay_floor(model, scene)
+    # The sun is parallel, so that every part of the floor is as bright as any other.
+    model.light_dir[0] = -np.array(scene.light) / np.linalg.norm(scene.light)
+    floor = model.geom("floor").id
+    model.geom_size[floor, :2] = 0.0  # without end; a plane has one for the eye alone
+    model.geom_matid[floor] = model.material("floor").id
+    _paint(model, "floor", _FLOORS[scene.floor])
     _paint(model, "sky", _sky)
+    return model
+
+
+def _add_look(scene: Scene, spec: mujoco.MjSpec) -> None:
+    """Add light, camera and surfaces, which are painted, and the camera placed, once the model is there."""
+    flat, kinds = mujoco.mjtBuiltin.mjBUILTIN_FLAT, mujoco.mjtTexture
+    spec.add_texture(name="floor", type=kinds.mjTEXTURE_2D, builtin=flat, width=256, height=256)
+    spec.add_texture(name="sky", type=kinds.mjTEXTURE_SKYBOX, builtin=flat, width=64, height=384)
+    material = spec.add_material(
+        name="floor", texuniform=True, texrepeat=[1.0 / TILE, 1.0 / TILE], specular=0.1, shininess=0.1, reflectance=0.0
+    )
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "floor"
+    spec.worldbody.add_camera(name=CAMERA, fovy=FIELD)
+    spec.worldbody.add_light(
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=scene.light,
+        castshadow=True,
+        diffuse=[0.62, 0.60, 0.56],
+        specular=[0.45, 0.45, 0.45],
+        ambient=[0.0, 0.0, 0.0],
+    )
 
 
 def _part_faces(model: mujoco.MjModel) -> None:
@@ -53,24 +81,6 @@ def _part_faces(model: mujoco.MjModel) -> None:
         first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
         for part in range(count):
             model.geom_size[first + part] -= _PARTED * (count - 1 - part)
-
-
-def _light(model: mujoco.MjModel, scene: Scene) -> None:
-    """The sun: parallel, so that every part of the floor is as bright as any other."""
-    towards = -np.array(scene.light) / np.linalg.norm(scene.light)
-    model.light_type[0] = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
-    model.light_dir[0], model.light_castshadow[0] = towards, True
-    model.light_diffuse[0], model.light_specular[0] = (0.62, 0.60, 0.56), (0.45, 0.45, 0.45)
-    model.light_ambient[0] = 0.0
-
-
-def _lay_floor(model: mujoco.MjModel, scene: Scene) -> None:
-    floor, material = model.geom("floor").id, model.material("floor").id
-    model.geom_size[floor, :2] = 0.0  # without end; a plane has one for the eye alone
-    model.mat_texuniform[material], model.mat_texrepeat[material] = True, 1.0 / TILE
-    model.mat_specular[material], model.mat_shininess[material] = 0.1, 0.1
-    model.mat_reflectance[material] = 0.0
-    _paint(model, "floor", _FLOORS[scene.floor])
 
 
 def _paint(model: mujoco.MjModel, name: str, paint: Callable[[int, int], NDArray[np.float64]]) -> None:
@@ -155,8 +165,7 @@ class Filmer:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._model = build_model(scene)
-        dress(self._model, scene)
+        self._model = picture_model(scene)
         self._data = mujoco.MjData(self._model)
         self._camera = self._model.camera(CAMERA).id
         self._colours, self._shown = self._model.geom_rgba.copy(), self._model.geom_rgba.copy()
@@ -169,9 +178,7 @@ class Filmer:
     def __enter__(self) -> Filmer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._renderer.close()
 
     def frames(self, poses: NDArray[np.float64]) -> list[NDArray[np.uint8]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from lmms_eval_tasks.worlds.physics.mechanics import STEP, build_model, start
-from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Event, EventKey, Scene
+from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Event, EventKey, EventKind, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,47 +90,43 @@ def roll_out(scene: Scene, change: Change | None = None) -> Rollout:
     )
 
 
-@dataclass
 class _Watch:
     """Notes what happens while a scene runs."""
 
-    model: mujoco.MjModel
-    scene: Scene
-    moving: list[Body] = field(init=False)
-    seen: dict[tuple[int, int], Event] = field(init=False, default_factory=dict)
-    first: dict[str, Event] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: mujoco.MjModel, scene: Scene) -> None:
         """Find the bodies that may move, and where they are at the start."""
-        model = self.model
-        self.moving = [body for body in self.scene.bodies if body.moves != "not at all"]
-        self._names = {model.body(body.name).id: body.name for body in self.scene.bodies}
+        self._model = model
+        self.moving = [body for body in scene.bodies if body.moves != "not at all"]
+        self._trays = [body for body in scene.bodies if body.shape == "tray"]
+        self._names = {model.body(body.name).id: body.name for body in scene.bodies}
+        self._body_of = model.geom_bodyid.tolist()
+        data = start(model, scene)
+        # Of each body that may move.
         self._ids = np.array([model.body(body.name).id for body in self.moving], dtype=int)
-        data = start(model, self.scene)
+        self._rested = np.array([not any(body.velocity) for body in self.moving], dtype=bool)
+        self._rolls = np.array([body.shape == "ball" for body in self.moving], dtype=bool)
+        self._drop = np.array([max(_half_height(body), FALLEN) for body in self.moving])
         self._start = data.xpos[self._ids].copy()
         self._up = data.xmat[self._ids, 2::3].copy()
-        self._rested = np.array([not any(body.velocity) for body in self.moving], dtype=bool)
-        self._touching = _touching(model, data)
-        geoms = {body.name: np.flatnonzero(model.geom_bodyid == model.body(body.name).id) for body in self.scene.bodies}
+        self._heights = self._start[:, 2].copy()
+        self._fallen, self._most_fallen = np.zeros((2, len(self.moving)))
+        self._least_upright = np.ones(len(self.moving))
+        geoms = {body.name: np.flatnonzero(model.geom_bodyid == model.body(body.name).id) for body in scene.bodies}
         self._geoms = [geoms[body.name] for body in self.moving]
         self._carriers = [
             (body.name, int(geom))
-            for body in self.scene.bodies
-            if body.shape in ("ramp", "plank") and (body.shape == "ramp" or body.hinge is not None)
+            for body in scene.bodies
+            if body.shape == "ramp" or (body.shape == "plank" and body.hinge is not None)
             for geom in geoms[body.name]
         ]
-        self._fallen = np.zeros(len(self.moving))
-        self._heights = self._start[:, 2].copy()
-        self._most_fallen = np.zeros(len(self.moving))
-        self._least_upright = np.ones(len(self.moving))
+        # Of each pair of bodies that touch.
+        self._touching = _touching(model, data)
         self._last = b""
-        self._body_of = model.geom_bodyid.tolist()
         self._now: set[tuple[int, int]] = set()
         self._touched: dict[tuple[int, int], float] = {}
+        self._hits: dict[tuple[int, int], Event] = {}
         self._again: set[tuple[int, int]] = set()
-        self._rolls = np.array([body.shape == "ball" for body in self.moving], dtype=bool)
-        self._drop = np.array([max(_half_height(body), FALLEN) for body in self.moving])
-        self._trays = [body for body in self.scene.bodies if body.shape == "tray"]
+        self._first: dict[tuple[EventKind, str], Event] = {}
 
     def look_at_contacts(self, data: mujoco.MjData) -> None:
         """Note which bodies hit each other for the first time, and which do so again."""
@@ -139,21 +135,17 @@ class _Watch:
         if found == self._last:
             return
         self._last = found
-        body_of = self._body_of
-        pairs = {
-            (body_of[one], body_of[other]) if body_of[one] < body_of[other] else (body_of[other], body_of[one])
-            for one, other in geoms.tolist()
-        }
+        pairs = {_ordered(self._body_of[one], self._body_of[other]) for one, other in geoms.tolist()}
         self._touched.update(dict.fromkeys(self._now, data.time))
         new = pairs - self._now
         self._now = pairs
         for pair in new:
-            if pair in self.seen:
+            if pair in self._hits:
                 if data.time - self._touched[pair] > APART:
                     self._again.add(pair)
             elif pair not in self._touching and pair[0] in self._names and pair[1] in self._names:
                 faster, slower = sorted(pair, key=lambda body: -float(np.linalg.norm(data.cvel[body][3:])))
-                self.seen[pair] = Event(
+                self._hits[pair] = Event(
                     kind="hits", time=round(data.time, 3), body=self._names[faster], other=self._names[slower]
                 )
 
@@ -182,22 +174,23 @@ class _Watch:
         """Whether a body is on a ramp or on a plank that turns about a hinge; a rolling one leaves it by a hair."""
         name, between = self.moving[index].name, np.zeros(6)
         return any(
-            mujoco.mj_geomDistance(self.model, data, int(geom), carrier, FALLEN, between) < NEAR
+            mujoco.mj_geomDistance(self._model, data, int(geom), carrier, FALLEN, between) < NEAR
             for geom in self._geoms[index]
             for other, carrier in self._carriers
             if other != name
         )
 
-    def _note(self, kind: str, body: str, time: float) -> None:
-        key = f"{kind} {body}"
-        if key not in self.first:
-            self.first[key] = Event.model_validate({"kind": kind, "time": round(time, 3), "body": body})
+    def _note(self, kind: EventKind, body: str, time: float) -> None:
+        if (kind, body) not in self._first:
+            self._first[kind, body] = Event(kind=kind, time=round(time, 3), body=body)
 
     def events(self, places: dict[str, NDArray[np.float64]]) -> list[Event]:
         """All events, in order of time."""
-        found = [event for (one, other), event in self.seen.items() if {one, other} & {int(body) for body in self._ids}]
-        found += self.first.values()
-        found += _stops(self.moving, places, {event.body for event in self.first.values()})
+        found = [
+            event for (one, other), event in self._hits.items() if {one, other} & {int(body) for body in self._ids}
+        ]
+        found += self._first.values()
+        found += _stops(self.moving, places, {event.body for event in self._first.values()})
         found += _entries(self.moving, self._trays, places)
         return sorted(found, key=lambda event: (event.time, event.kind, event.body, event.other))
 
@@ -207,7 +200,7 @@ class _Watch:
         leaning = (self._least_upright < _COS_LEANING) & ~self._rolls
         for index in np.flatnonzero(leaning | (self._most_fallen > self._drop / 2)):
             body = self.moving[index].name
-            if f"falls {body}" not in self.first:
+            if ("falls", body) not in self._first:
                 found.add(EventKey("falls", body))
         for moving in self.moving:
             path = places[moving.name]
@@ -230,9 +223,8 @@ class _Watch:
         return EventKey("hits", *sorted(self._names[body] for body in pair))
 
 
-def _pair(model: mujoco.MjModel, geoms: Sequence[int]) -> tuple[int, int]:
-    one, other = sorted(int(model.geom_bodyid[geom]) for geom in geoms)
-    return one, other
+def _ordered(one: int, other: int) -> tuple[int, int]:
+    return (one, other) if one < other else (other, one)
 
 
 def _touching(model: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, int]]:
@@ -241,7 +233,7 @@ def _touching(model: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, int]
     model.geom_margin[:] = NEAR
     mujoco.mj_collision(model, data)
     model.geom_margin[:] = kept
-    return {_pair(model, geoms) for geoms in data.contact.geom.tolist()}
+    return {_ordered(*pair) for pair in model.geom_bodyid[data.contact.geom].reshape(-1, 2).tolist()}
 
 
 def _half_height(body: Body) -> float:
@@ -298,11 +290,10 @@ def _entries(bodies: Iterable[Body], trays: Iterable[Body], places: dict[str, ND
 
 def _energy(model: mujoco.MjModel, data: mujoco.MjData, bodies: Iterable[Body]) -> float:
     """Kinetic energy, and potential energy above where each body would lie on the floor, in joules."""
-    potential = 0.0
     whole = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, whole)
-    kinetic = 0.5 * float(data.qvel @ whole @ data.qvel)
+    potential = 0.0
     for body in bodies:
         height = float(data.xipos[model.body(body.name).id][2])
         potential += body.mass * GRAVITY * max(0.0, height - min(body.size))
-    return kinetic + potential
+    return 0.5 * float(data.qvel @ whole @ data.qvel) + potential

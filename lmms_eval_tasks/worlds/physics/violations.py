@@ -4,7 +4,7 @@ ones.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from lmms_eval_tasks.worlds.physics.mechanics import STEP, build_model, joint_address
 from lmms_eval_tasks.worlds.physics.nearly_equal import numbers
-from lmms_eval_tasks.worlds.physics.pictures import SIZE, camera_at
-from lmms_eval_tasks.worlds.physics.rollout import FPS, Change, Rollout, roll_out
+from lmms_eval_tasks.worlds.physics.pictures import FIELD, SIZE, camera_at
+from lmms_eval_tasks.worlds.physics.rollout import FPS, Rollout, roll_out
 from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Event, Scene, Violation
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ROLLS, SLIDES = 1.6, 2.4
 STEPS_BEFORE = 5
 """Steps before its time from which a body goes through another: they must not have touched."""
 MARGIN = 0.9
-"""The share of the picture's half width and half height within which a body is put."""
+"""The share of the picture's half width and half height within which a body is put, or is in sight."""
 ROOM = 0.08
 """Metres to the next body that are enough; with less, the way with the most is taken."""
 SEEN, WITHIN = 0.1, 0.6
@@ -47,7 +47,7 @@ def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
         raise ValueError(f"Expected a body of scene {scene.id} that moves freely, but got {violation.body!r}.")
     if violation.principle == "solidity" and violation.other not in names:
         raise ValueError(f"Expected a body of scene {scene.id} to go through, but got {violation.other!r}.")
-    poses = roll_out(scene, _CHANGES[violation.principle](scene, violation)).poses
+    poses = roll_out(scene, _Breaking(scene, violation)).poses
     if moves == "about its hinge":
         model = build_model(scene)
         poses[_due_frame(violation) :, model.jnt_qposadr[model.body(violation.body).jntadr[0]]] = np.nan
@@ -70,105 +70,92 @@ def breaks_visibly(scene: Scene, violation: Violation, poses: NDArray[np.float64
     return np.array_equal(broken[:due], poses[:due]) and bool(moved.max(initial=0.0) > SEEN)
 
 
-def _permanence(scene: Scene, violation: Violation) -> Change:
-    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        if _is_due(data, violation.time):
-            body = model.body(violation.body).id
-            for geom in _geoms(model, body):
-                model.geom_contype[geom] = model.geom_conaffinity[geom] = 0
-            if model.body_dofnum[body] == 6:
-                place, speed = _address(model, violation.body)
-                data.qpos[place + 2] = GONE
-                data.qvel[speed : speed + 6] = 0.0
+class _Breaking:
+    """Breaks a principle in a scene that runs: a change before each step, from its time on."""
 
-    return change
+    def __init__(self, scene: Scene, violation: Violation) -> None:
+        self._scene, self._violation = scene, violation
+        # Two bodies of which one goes through the other must not have touched.
+        self._due = violation.time - (STEPS_BEFORE * STEP if violation.principle == "solidity" else 0.0)
+        self._has_begun = self._has_ended = False
+        self._touched: set[int] = set()
 
-
-def _continuity(scene: Scene, violation: Violation) -> Change:
-    done = False
-
-    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        nonlocal done
-        if _is_due(data, violation.time) and not done:
-            done = True
-            place, _ = _address(model, violation.body)
-            jump = _free_way(scene, model, data, violation.body, [jump * way for jump in JUMP for way in _ways(scene)])
-            if jump is None:
-                raise ValueError(f"Expected room for {violation.body} of scene {scene.id} to jump to, but found none.")
-            data.qpos[place : place + 3] += jump
-
-    return change
-
-
-def _solidity(scene: Scene, violation: Violation) -> Change:
-    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        if _is_due(data, violation.time - STEPS_BEFORE * STEP):
-            # Two bodies touch where they share a bit: all others have both.
-            touching = model.geom_contype != 0
-            model.geom_contype[touching] = model.geom_conaffinity[touching] = 3
-            for bit, name in ((1, violation.body), (2, violation.other)):
-                for geom in _geoms(model, model.body(name).id):
-                    model.geom_contype[geom] = model.geom_conaffinity[geom] = bit
-
-    return change
-
-
-def _gravity(scene: Scene, violation: Violation) -> Change:
-    done = False
-
-    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        nonlocal done
-        if _is_due(data, violation.time):
-            body, (_, speed) = model.body(violation.body).id, _address(model, violation.body)
-            data.xfrc_applied[body, 2] = GRAVITY * model.body_mass[body]
-            if not done:
-                done = True
-                data.qvel[speed + 2 : speed + 6] = 0.0
-
-    return change
-
-
-def _inertia(scene: Scene, violation: Violation) -> Change:
-    touched: set[int] | None = None
-    has_ended = False
-
-    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        nonlocal touched, has_ended
-        if has_ended or not _is_due(data, violation.time):
+    def __call__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        if self._has_ended or not data.time > self._due - STEP / 2:
             return
-        body, (_, speed) = model.body(violation.body).id, _address(model, violation.body)
-        if touched is None and float(np.linalg.norm(data.qvel[speed : speed + 3])) < AT_REST:
-            has_ended = True
-            fast = ROLLS if scene.body(violation.body).shape == "ball" else SLIDES
-            way = _free_way(scene, model, data, violation.body, [0.5 * way for way in _ways(scene)])
-            if way is None:
-                raise ValueError(f"Expected room for {violation.body} of scene {scene.id} to start, but found none.")
-            data.qvel[speed : speed + 3] = fast * way / np.linalg.norm(way)
-            return
-        now = _touching(model, data, body)
-        touched = now if touched is None else touched
-        has_ended = bool(now - touched)
-        if not has_ended:
+        body, (place, speed) = model.body(self._violation.body).id, _address(model, self._violation.body)
+        match self._violation.principle:
+            case "permanence":
+                self._vanish(model, data, body, place, speed)
+            case "continuity":
+                data.qpos[place : place + 3] += self._way(
+                    model, data, [j * way for j in JUMP for way in self._ways], "jump to"
+                )
+                self._has_ended = True
+            case "solidity":
+                self._go_through(model, body)
+            case "gravity":
+                data.xfrc_applied[body, 2] = GRAVITY * model.body_mass[body]
+                if not self._has_begun:
+                    data.qvel[speed + 2 : speed + 6] = 0.0
+            case "inertia":
+                self._stop_or_start(model, data, body, speed)
+        self._has_begun = True
+
+    def _vanish(self, model: mujoco.MjModel, data: mujoco.MjData, body: int, place: int, speed: int) -> None:
+        for geom in _geoms(model, body):
+            model.geom_contype[geom] = model.geom_conaffinity[geom] = 0
+        if model.body_dofnum[body] == 6:
+            data.qpos[place + 2] = GONE
             data.qvel[speed : speed + 6] = 0.0
 
-    return change
+    def _go_through(self, model: mujoco.MjModel, body: int) -> None:
+        # Two bodies touch where they share a bit: all others have both.
+        touching = model.geom_contype != 0
+        model.geom_contype[touching] = model.geom_conaffinity[touching] = 3
+        for bit, one in ((1, body), (2, model.body(self._violation.other).id)):
+            for geom in _geoms(model, one):
+                model.geom_contype[geom] = model.geom_conaffinity[geom] = bit
 
+    def _stop_or_start(self, model: mujoco.MjModel, data: mujoco.MjData, body: int, speed: int) -> None:
+        """What rests starts to move; what moves stops, and stays until something else touches it."""
+        if not self._has_begun and float(np.linalg.norm(data.qvel[speed : speed + 3])) < AT_REST:
+            fast = ROLLS if self._scene.body(self._violation.body).shape == "ball" else SLIDES
+            way = self._way(model, data, [0.5 * way for way in self._ways], "start")
+            data.qvel[speed : speed + 3] = fast * way / np.linalg.norm(way)
+            self._has_ended = True
+            return
+        pairs = model.geom_bodyid[data.contact.geom].reshape(-1, 2)
+        now = {int(other) for pair in pairs if body in pair for other in pair}
+        self._touched = self._touched if self._has_begun else now
+        self._has_ended = bool(now - self._touched)
+        if not self._has_ended:
+            data.qvel[speed : speed + 6] = 0.0
 
-_CHANGES = {
-    "permanence": _permanence,
-    "continuity": _continuity,
-    "solidity": _solidity,
-    "gravity": _gravity,
-    "inertia": _inertia,
-}
+    @property
+    def _ways(self) -> list[NDArray[np.float64]]:
+        """To the right and to the left of who looks at the scene, then askew, away and towards: the first is seen
+        best."""
+        looks = np.array(self._scene.camera.target) - np.array(self._scene.camera.place)
+        ahead = np.array([looks[0], looks[1], 0.0]) / np.hypot(looks[0], looks[1])
+        right = np.array([ahead[1], -ahead[0], 0.0])
+        askew = [(side * right + depth * ahead) / np.sqrt(2) for depth in (1, -1) for side in (1, -1)]
+        return [right, -right, *askew, ahead, -ahead]
+
+    def _way(
+        self, model: mujoco.MjModel, data: mujoco.MjData, ways: Sequence[NDArray[np.float64]], what: str
+    ) -> NDArray[np.float64]:
+        """The first way at whose end the body has room enough, else the one with the most."""
+        name = self._violation.body
+        rooms = [_room(self._scene, model, data, name, way) for way in ways]
+        best = next((place for place, room in enumerate(rooms) if room >= ROOM), int(np.argmax(rooms)))
+        if rooms[best] <= 0.0:
+            raise ValueError(f"Expected room for {name} of scene {self._scene.id} to {what}, but found none.")
+        return ways[best]
 
 
 def _due_frame(violation: Violation) -> int:
     return int(np.ceil(violation.time * FPS - 0.01))
-
-
-def _is_due(data: mujoco.MjData, time: float) -> bool:
-    return bool(data.time > time - STEP / 2)
 
 
 def _geoms(model: mujoco.MjModel, body: int) -> Iterable[int]:
@@ -181,30 +168,6 @@ def _address(model: mujoco.MjModel, name: str) -> tuple[int, int]:
     return int(model.jnt_qposadr[model.body(name).jntadr[0]]), joint_address(model, name)
 
 
-def _touching(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> set[int]:
-    """The bodies that touch a body, among them the floor's."""
-    pairs = model.geom_bodyid[data.contact.geom].reshape(-1, 2)
-    return {int(other) for pair in pairs if body in pair for other in pair}
-
-
-def _ways(scene: Scene) -> list[NDArray[np.float64]]:
-    """To the right and to the left of who looks at the scene, then askew, away and towards: the first is seen best."""
-    looks = np.array(scene.camera.target) - np.array(scene.camera.place)
-    ahead = np.array([looks[0], looks[1], 0.0]) / np.hypot(looks[0], looks[1])
-    right = np.array([ahead[1], -ahead[0], 0.0])
-    askew = [(side * right + depth * ahead) / np.sqrt(2) for depth in (1, -1) for side in (1, -1)]
-    return [right, -right, *askew, ahead, -ahead]
-
-
-def _free_way(
-    scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, ways: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64] | None:
-    """The first way at whose end a body has room enough, else the one with the most; None where none has any."""
-    rooms = [_room(scene, model, data, name, way) for way in ways]
-    best = next((place for place, room in enumerate(rooms) if room >= ROOM), int(np.argmax(rooms)))
-    return ways[best] if rooms[best] > 0.0 else None
-
-
 def _room(scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, way: NDArray[np.float64]) -> float:
     """Metres between a body, once it is moved, and the next one, at most `ROOM`; less than 0 out of the picture."""
     moved = mujoco.MjData(model)
@@ -213,7 +176,8 @@ def _room(scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, w
     moved.qpos[place : place + 3] += way
     mujoco.mj_kinematics(model, moved)
     body = model.body(name).id
-    if not _in_picture(scene, model, moved.xpos[body], float(data.time)):
+    place_seen, turned = camera_at(scene, float(data.time) / scene.seconds - 0.5)
+    if not _in_picture(turned.T @ (moved.xpos[body] - place_seen), MARGIN):
         return -1.0
     others = [geom for geom in range(model.ngeom) if model.geom_bodyid[geom] not in (0, body)]
     room = ROOM
@@ -223,10 +187,10 @@ def _room(scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, w
     return float(room)
 
 
-def _in_picture(scene: Scene, model: mujoco.MjModel, place: NDArray[np.float64], time: float) -> bool:
-    camera, turned = camera_at(scene, time / scene.seconds - 0.5)
-    across, up, back = turned.T @ (place - camera)
-    high = np.tan(np.radians(float(model.cam_fovy[0])) / 2) * MARGIN
+def _in_picture(seen: NDArray[np.float64], share: float) -> bool:
+    """Whether a point, to the right of, above and behind the camera, is in a share of the picture around its middle."""
+    across, up, back = seen
+    high = np.tan(np.radians(FIELD) / 2) * share
     wide = high * SIZE[0] / SIZE[1]
     return bool(back < 0.0 and abs(up) < -back * high and abs(across) < -back * wide)
 
@@ -245,21 +209,18 @@ TRIED = 4
 """How many violations of a principle are tried, until one shows."""
 FRAMES = (8, 30)
 """Between which frames a body at rest breaks a principle."""
-_WIDE = 0.9
-"""The share of the picture's half width and half height within which a body is in sight."""
 
 
 def suitable_violations(scene: Scene, rollout: Rollout) -> list[Violation]:
     """One violation for each principle that the scene can break, in an order that is drawn from its seed."""
     seen = _sight(scene, rollout)
     random = numbers("violations", scene.id, scene.seed)
-    found: dict[str, list[Violation]] = {}
-    for violation in _candidates(scene, rollout, seen, moving=True):
-        found.setdefault(violation.principle, []).append(violation)
+    of_moving: defaultdict[str, list[Violation]] = defaultdict(list)
+    of_resting: defaultdict[str, list[Violation]] = defaultdict(list)
+    for violation, moves in _candidates(scene, rollout, seen):
+        (of_moving if moves else of_resting)[violation.principle].append(violation)
     # A body at rest vanishes, or jumps, only where none that moves can.
-    rest = [one for one in _candidates(scene, rollout, seen, moving=False) if one.principle not in found]
-    for violation in rest:
-        found.setdefault(violation.principle, []).append(violation)
+    found = {**of_resting, **of_moving}
     principles = sorted(found)
     chosen = (_first_seen(scene, rollout, found[principles[index]], random) for index in random.permutation(len(found)))
     return [violation for violation in chosen if violation is not None]
@@ -290,11 +251,8 @@ def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) ->
     return chosen
 
 
-def _candidates(
-    scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]], moving: bool
-) -> Iterator[Violation]:
-    """Yield the violations a scene may show; `moving` says whether bodies that vanish or jump are those that move or
-    those at rest."""
+def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]]) -> Iterator[tuple[Violation, bool]]:
+    """Yield the violations that a scene may show; with those of bodies that vanish or jump, whether they move."""
     for name, places in rollout.places.items():
         if name not in seen:
             continue
@@ -306,7 +264,7 @@ def _candidates(
         if len(falling) and free:
             frame = _dropping(speeds[:, 2], int(falling[0]))
             if _whole(seen[name], frame):
-                yield Violation(principle="gravity", body=name, time=round(frame / FPS, 3))
+                yield Violation(principle="gravity", body=name, time=round(frame / FPS, 3)), True
         for frame in range(BEFORE, len(places) - AFTER):
             time = round(frame / FPS, 3)
             calm = all(abs(time - touch) > CALM for touch in touches)
@@ -315,31 +273,27 @@ def _candidates(
             if not (moves or rests) or not calm or not _whole(seen[name], frame):
                 continue
             if abs(speeds[frame, 2]) < 0.1 and free:
-                yield Violation(principle="inertia", body=name, time=time)
-            if moves == moving:
-                yield Violation(principle="permanence", body=name, time=time)
-                if free:
-                    yield Violation(principle="continuity", body=name, time=time)
+                yield Violation(principle="inertia", body=name, time=time), True
+            yield Violation(principle="permanence", body=name, time=time), bool(moves)
+            if free:
+                yield Violation(principle="continuity", body=name, time=time), bool(moves)
     for event in rollout.events:
-        yield from _passes(scene, event, rollout, seen)
+        if passes := _passing(scene, event, rollout, seen):
+            yield passes, True
 
 
-def _passes(
-    scene: Scene,
-    event: Event,
-    rollout: Rollout,
-    seen: dict[str, NDArray[np.bool_]],
-) -> Iterator[Violation]:
+def _passing(scene: Scene, event: Event, rollout: Rollout, seen: dict[str, NDArray[np.bool_]]) -> Violation | None:
     """The hit of an event, as one body going through the other, where the one moves fast enough to come through."""
     frame = int(event.time * FPS)
     if event.kind != "hits" or event.body not in seen or frame < 2 or not _whole(seen[event.body], frame, after=3):
-        return
+        return None
     if scene.body(event.body).moves != "freely" or (event.other in seen and not seen[event.other][frame]):
-        return
+        return None
     places = rollout.places[event.body]
     speed = (places[frame - 1] - places[frame - 2]) * FPS
-    if float(np.linalg.norm(speed)) > 2 * MOVES and abs(float(speed[2])) < 0.5:
-        yield Violation(principle="solidity", body=event.body, other=event.other, time=round(event.time - 0.02, 3))
+    if float(np.linalg.norm(speed)) <= 2 * MOVES or abs(float(speed[2])) >= 0.5:
+        return None
+    return Violation(principle="solidity", body=event.body, other=event.other, time=round(event.time - 0.02, 3))
 
 
 def _dropping(speeds: NDArray[np.float64], frame: int) -> int:
@@ -362,16 +316,13 @@ def _sight(scene: Scene, rollout: Rollout) -> dict[str, NDArray[np.bool_]]:
     ids = [model.body(name).id for name in names]
     seen = np.zeros((len(names), len(rollout.poses)), dtype=bool)
     hit = np.zeros(1, dtype=np.int32)
-    high = np.tan(np.radians(float(model.cam_fovy[0])) / 2)
+    axes = camera_at(scene, 0.0)[1].T
     for frame, pose in enumerate(rollout.poses):
         data.qpos[:] = pose
         mujoco.mj_kinematics(model, data)
-        mujoco.mj_camlight(model, data)
-        axes = data.cam_xmat[0].reshape(3, 3)
         for index, body in enumerate(ids):
             way = data.xpos[body] - eye
-            across, up, back = axes.T @ way
-            inside = back < 0 and abs(up) < -back * high * _WIDE and abs(across) < -back * high * 4 / 3 * _WIDE
             mujoco.mj_ray(model, data, eye, way, None, 1, -1, hit)
-            seen[index, frame] = inside and hit[0] >= 0 and model.geom_bodyid[hit[0]] == body
+            hidden = hit[0] < 0 or model.geom_bodyid[hit[0]] != body
+            seen[index, frame] = not hidden and _in_picture(axes @ way, MARGIN)
     return {name: seen[index] for index, name in enumerate(names)}
