@@ -14,8 +14,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
+from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
-from lmms_eval_tasks.worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_have
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_still_have
+from lmms_eval_tasks.worlds.scenes.families import families
 from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, Scene, World
 
 DRAWN = "drawn"
@@ -46,10 +49,6 @@ def export_countervqa(
         lmms-eval-tasks worlds export countervqa --out set --scenes 100
         lmms-eval-tasks worlds export countervqa --out set --family stack --seed 3
     """
-    import numpy as np
-
-    from lmms_eval_tasks.api import InputError
-    from lmms_eval_tasks.api.release import as_lines, write_file
     from lmms_eval_tasks.worlds.facts_and_clips import all_facts
     from lmms_eval_tasks.worlds.new_scenes import make_drafts
     from lmms_eval_tasks.worlds.physics.filming import SceneClip, film
@@ -58,13 +57,13 @@ def export_countervqa(
         raise InputError(f"There is a set in {out} already; give another --out, or remove it.")
     names = chosen_families(family)
     with show_progress() as progress:
-        drafts, _ = make_drafts(scenes, seed, progress, names=names, folder=out / DRAWN)
-        graphs = []
-        for number, facts in enumerate(all_facts(drafts, progress), 1):
-            graphs.append(scene_graph(facts))
-            progress("causal graphs", number, len(drafts))
-        asked = [(one, question_lines(one, np.random.default_rng([seed, place]))) for place, one in enumerate(graphs)]
-        asked = [(one, questions) for one, questions in asked if questions]
+        drafts = make_drafts(scenes, seed, progress, names=names, folder=out / DRAWN)
+        asked = []
+        for number, facts in enumerate(all_facts(drafts, progress)):
+            graph = scene_graph(facts)
+            if questions := question_lines(graph, np.random.default_rng([seed, number])):
+                asked.append((graph, questions))
+            progress("causal graphs", number + 1, len(drafts))
         if not asked:
             raise InputError(f"No question can be asked of {len(drafts)} scenes of {', '.join(names)}; draw more.")
         film([SceneClip(one.facts.scene) for one, _ in asked], out / "clips", progress)
@@ -88,9 +87,6 @@ def export_countervqa(
 
 def chosen_families(named: Sequence[str] | None) -> tuple[str, ...]:
     """The families to make scenes of: those that are named, or all that the test does not have."""
-    from lmms_eval_tasks.api import InputError
-    from lmms_eval_tasks.worlds.scenes.families import families
-
     others = tuple(name for name, family in families().items() if family.for_training)
     if unknown := sorted(set(named or ()) - families().keys()):
         raise InputError(f"Expected families, any of {', '.join(others)}, but got {', '.join(unknown)}.")
@@ -108,11 +104,10 @@ KINDS = frozenset({"hits", "falls", "enters", "starts"})
 
 def linked_events(facts: Facts) -> list[Event]:
     """The events of a graph, in order of time: sure ones, once each, and no start that a hit or a fall already says."""
-    found: dict[tuple[str, ...], Event] = {}
-    actors = set(facts.scene.actors)
+    found: dict[EventKey, Event] = {}
     for event in facts.events:
-        if event.kind in KINDS and event.body in actors and facts.says(event.key) and event.key not in found:
-            found[event.key] = event
+        if event.kind in KINDS and event.body in facts.scene.actors and facts.says(event.key):
+            found.setdefault(event.key, event)
     said = {body for event in found.values() if event.kind != "starts" for body in (event.body, event.other)}
     return [event for event in found.values() if event.kind != "starts" or event.body not in said]
 
@@ -134,11 +129,9 @@ def causal_links(
     events: Sequence[Event], worlds: Sequence[World]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """The direct links between events, and the pairs that interventions show to be independent; both by position."""
-    count = len(events)
     verdicts = {
         (one, other): _depends(worlds[one], events[one], events[other])
-        for one in range(count)
-        for other in range(one + 1, count)
+        for one, other in combinations(range(len(events)), 2)
     }
     holds = {pair for pair, verdict in verdicts.items() if verdict}
     direct = [
@@ -194,35 +187,43 @@ def _ids(pair: tuple[int, int]) -> dict[str, str]:
 
 
 def question_lines(graph: SceneGraph, random: np.random.Generator) -> list[dict[str, Any]]:
-    facts, events, links, independent = graph
-    rules = list(_rules(links, independent, len(events)))
-    found = [rule for level in (1, 2) for rule in _balanced([rule for rule in rules if rule[1] == level], random)]
-    lines = [_asked(events, *rule, links) for rule in found]
-    lines += _third_level(facts, events, random)
+    rules = list(_rules(graph))
+    found = [rule for level in (1, 2) for rule in _balanced([rule for rule in rules if rule.level == level], random)]
+    lines = [*(_asked(graph, rule) for rule in found), *_third_level(graph, random)]
+    name = graph.facts.scene.id
     return [
-        {"id": f"{facts.scene.id}-{number:02d}", "clip": f"{facts.scene.id}.mp4", "interaction": INTERACTION, **line}
+        {"id": f"{name}-{number:02d}", "clip": f"{name}.mp4", "interaction": INTERACTION, **line}
         for number, line in enumerate(lines, 1)
     ]
 
 
-Rule = tuple[str, int, str, tuple[int, int]]
-Pairs = Sequence[tuple[int, int]]
+class Rule(NamedTuple):
+    """What a graph says of two events; `way` leads from the one to the other, and is empty where nothing links them."""
+
+    name: str
+    level: int
+    pair: tuple[int, int]
+    way: list[int]
+
+    @property
+    def verdict(self) -> str:
+        return "no" if self.way else "yes"
 
 
-def _rules(links: Pairs, independent: Pairs, count: int) -> Iterator[Rule]:
-    for pair in links:
+def _rules(graph: SceneGraph) -> Iterator[Rule]:
+    for pair in graph.links:
         if pair[1] - pair[0] == 1:
-            yield "adjacent_linked", 1, "no", pair
-    for pair in combinations(range(count), 2):
-        if pair not in links and _steps(links, *pair):
-            yield "path", 2, "no", pair
-    for pair in independent:
-        if not _steps(links, *pair):
-            rule, level = ("adjacent_unlinked", 1) if pair[1] - pair[0] == 1 else ("disconnected", 2)
-            yield rule, level, "yes", pair
+            yield Rule("adjacent_linked", 1, pair, list(pair))
+    for pair in combinations(range(len(graph.events)), 2):
+        if pair not in graph.links and (way := _way(graph.links, *pair)):
+            yield Rule("path", 2, pair, way)
+    for pair in graph.independent:
+        if not _way(graph.links, *pair):
+            name, level = ("adjacent_unlinked", 1) if pair[1] - pair[0] == 1 else ("disconnected", 2)
+            yield Rule(name, level, pair, [])
 
 
-def _steps(links: Pairs, one: int, other: int) -> list[int]:
+def _way(links: Sequence[tuple[int, int]], one: int, other: int) -> list[int]:
     """The events on a way from one to another, both included; empty where there is none."""
     ways = [[one]]
     while ways:
@@ -234,61 +235,50 @@ def _steps(links: Pairs, one: int, other: int) -> list[int]:
 
 
 def _balanced(found: Sequence[Rule], random: np.random.Generator) -> list[Rule]:
-    by_verdict = {verdict: [rule for rule in found if rule[2] == verdict] for verdict in ("yes", "no")}
-    number = min(map(len, by_verdict.values())) or max(map(len, by_verdict.values()))
-    return [
-        rules[place]
-        for rules in by_verdict.values()
-        for place in sorted(random.permutation(len(rules))[:number].tolist())
-    ]
+    by_verdict = [[rule for rule in found if rule.verdict == verdict] for verdict in ("yes", "no")]
+    number = min(map(len, by_verdict)) or max(map(len, by_verdict))
+    return [rules[place] for rules in by_verdict for place in sorted(random.permutation(len(rules))[:number].tolist())]
 
 
-def _asked(
-    events: Sequence[Event], rule: str, level: int, verdict: str, pair: tuple[int, int], links: Pairs
-) -> dict[str, Any]:
-    action, outcome = (events[place].key for place in pair)
-    if verdict == "no":
-        steps = _steps(links, *pair)
-        chain = ", so that ".join(happened(events[place].key) for place in steps)
+def _asked(graph: SceneGraph, rule: Rule) -> dict[str, Any]:
+    action, outcome = (graph.events[place].key for place in rule.pair)
+    if rule.way:
+        chain = ", so that ".join(happened(graph.events[place].key) for place in rule.way)
         explanation = f"No. {sentence(chain)}"
     else:
         explanation = f"Yes. {sentence(happened(outcome))} That does not depend on whether {happened(action)}."
     return {
-        "level": level,
+        "level": rule.level,
         "question": _question(action, outcome),
-        "verdict": verdict,
+        "verdict": rule.verdict,
         "explanation": explanation,
-        "action": f"e{pair[0] + 1}",
-        "outcome": f"e{pair[1] + 1}",
-        "rule": rule,
+        "action": f"e{rule.pair[0] + 1}",
+        "outcome": f"e{rule.pair[1] + 1}",
+        "rule": rule.name,
     }
 
 
 def _question(cause: EventKey, outcome: EventKey) -> str:
-    return sentence(f"{had_not(cause)}, {would_have(outcome, still=True)}", "?")
+    return sentence(f"{had_not(cause)}, {would_still_have(outcome)}", "?")
 
 
-def _third_level(facts: Facts, events: Sequence[Event], random: np.random.Generator) -> list[dict[str, Any]]:
+def _third_level(graph: SceneGraph, random: np.random.Generator) -> list[dict[str, Any]]:
     """Of an event that never happened: two bodies of the scene that did not hit each other, one for each outcome."""
-    actors = sorted(facts.scene.actors)
-    absent = [
-        key
-        for place, one in enumerate(actors)
-        for other in actors[place + 1 :]
-        if facts.says(key := EventKey("hits", one, other)) is False
-    ]
-    drawn = random.permutation(len(absent))[: min(len(events), 2)].tolist()
+    facts, events = graph.facts, graph.events
+    hits = [EventKey("hits", *pair) for pair in combinations(sorted(facts.scene.actors), 2)]
+    absent = [key for key in hits if facts.says(key) is False]
     lines = []
-    for number, place in enumerate(drawn):
-        key, outcome = absent[place], events[(number * 7) % len(events)]
+    for number, place in enumerate(random.permutation(len(absent))[: min(len(events), 2)].tolist()):
+        at = (number * 7) % len(events)
+        key, outcome = absent[place], events[at].key
         lines.append(
             {
                 "level": 3,
-                "question": _question(key, outcome.key),
+                "question": _question(key, outcome),
                 "verdict": "yes",
-                "explanation": f"Yes. In the clip, {happens_not(key)}, so nothing changes: {happened(outcome.key)}.",
+                "explanation": f"Yes. In the clip, {happens_not(key)}, so nothing changes: {happened(outcome)}.",
                 "absent_action": happens(key),
-                "outcome": f"e{events.index(outcome) + 1}",
+                "outcome": f"e{at + 1}",
                 "rule": "absent",
             }
         )

@@ -275,10 +275,10 @@ def test_the_balance_chooses_what_makes_up_and_refuses_what_goes_past_the_cap() 
 
 
 def test_events_and_every_wording_of_a_change_have_their_forms(expected: Expected) -> None:
-    forms = (wording.happens, wording.happens_not, wording.happened, wording.had_not, wording.why, wording.would_have)
+    forms = (wording.happens, wording.happens_not, wording.happened, wording.had_not, wording.did, wording.would_have)
     keys = (HITS, FALLS, ENTERS, EventKey("starts", RED), EventKey("stops", RED))
     texts = [form(key) for key in keys for form in forms]
-    expected("\n".join([*texts, wording.would_have(HITS, still=True), wording.sentence(wording.happens(FALLS))]))
+    expected("\n".join([*texts, wording.would_still_have(HITS), wording.sentence(wording.happens(FALLS))]))
     changes = [wording.change(kind, RED, n) for kind, texts in wording.CHANGES.items() for n in range(len(texts))]
     made = Supposition(chain(), "remove", (RED,), FALLS, "direct", "no", "no")
     texts = [made.text(number) for number in range(WORDINGS)]

@@ -76,11 +76,11 @@ def cause_sketch(
     # Where balls are the causes, the shape would say which option is right; so often all have the same one.
     wrong = sample(rng, alike if len(alike) >= FEWEST_WRONG and rng.random() < 0.5 else wrongs, MOST_WRONG)
     phrases = {
-        "why": wording.why(key),
+        "why": wording.did(key),
         "to_do": wording.to_do(key),
-        "would_not_have": wording.would(key, "not"),
-        "would_still_have": wording.would(key, "still"),
-        "would_it_still_have": wording.would_have(key, still=True),
+        "would_not_have": wording.it_would_not_have(key),
+        "would_still_have": wording.it_would_still_have(key),
+        "would_it_still_have": wording.would_still_have(key),
     }
     return Sketch(
         scene.facts,

@@ -70,7 +70,7 @@ class Supposition:
 
     def text(self, number: int) -> str:
         changed = wording.change(self.kind, " and the ".join(self.bodies), number)
-        would = wording.would_have(self.key, still=self.level != "absent")
+        would = (wording.would_have if self.level == "absent" else wording.would_still_have)(self.key)
         shape = SHAPES[number // len(wording.CHANGES[self.kind])]
         named = {"Change": wording.sentence(changed, ""), "Would": wording.sentence(would, "")}
         return shape.format(change=changed, would=would, **named)

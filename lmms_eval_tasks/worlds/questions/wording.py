@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, EventKind
 
@@ -55,53 +56,29 @@ def name(body: str) -> str:
     return f"the {body}"
 
 
-def subject(key: EventKey) -> str:
-    """Return the subject of an event: one body, or two that hit each other."""
-    return f"{name(key.body)} and {name(key.other)}" if key.kind == "hits" else name(key.body)
+def _phrase(form: str) -> Callable[[EventKey], str]:
+    """Return what puts an event into words: who, one body or two that hit each other, and a form of the verb."""
+
+    def phrase(key: EventKey) -> str:
+        both = key.kind == "hits"
+        who = f"{name(key.body)} and {name(key.other)}" if both else name(key.body)
+        verb = {form: text.format(other=name(key.other)) for form, text in VERBS[key.kind]._asdict().items()}
+        return form.format(who=who, does="do" if both else "does", **verb)
+
+    return phrase
 
 
-def _form(key: EventKey, form: int) -> str:
-    return VERBS[key.kind][form].format(other=name(key.other))
-
-
-def happens(key: EventKey) -> str:
-    """In the present: "the blue box falls"."""
-    return f"{subject(key)} {_form(key, 1)}"
-
-
-def happens_not(key: EventKey) -> str:
-    """Denied: "the blue box does not fall"."""
-    return f"{subject(key)} {_do(key)} not {_form(key, 0)}"
-
-
-def happened(key: EventKey) -> str:
-    """In the past: "the blue box fell"."""
-    return f"{subject(key)} {_form(key, 2)}"
-
-
-def why(key: EventKey) -> str:
-    """As a question in the past, after "why": "did the blue box fall"."""
-    return f"did {subject(key)} {_form(key, 0)}"
-
-
-def would_have(key: EventKey, still: bool = False) -> str:
-    """As a question about another world: "would the blue box still have fallen"."""
-    return f"would {subject(key)}{' still' if still else ''} have {_form(key, 3)}"
-
-
-def would(key: EventKey, adverb: Literal["not", "still"]) -> str:
-    """As a statement about another world: "the blue box would not have fallen"."""
-    return f"{subject(key)} would {adverb} have {_form(key, 3)}"
-
-
-def to_do(key: EventKey) -> str:
-    """After "for": "the blue box to fall"."""
-    return f"{subject(key)} to {_form(key, 0)}"
-
-
-def had_not(key: EventKey) -> str:
-    """As a condition: "had the blue box not fallen"."""
-    return f"had {subject(key)} not {_form(key, 3)}"
+happens = _phrase("{who} {present}")
+happens_not = _phrase("{who} {does} not {base}")
+happened = _phrase("{who} {past}")
+to_do = _phrase("{who} to {base}")
+# After "why", as a condition, and of another world: as a question, and as a statement.
+did = _phrase("did {who} {base}")
+had_not = _phrase("had {who} not {participle}")
+would_have = _phrase("would {who} have {participle}")
+would_still_have = _phrase("would {who} still have {participle}")
+it_would_not_have = _phrase("{who} would not have {participle}")
+it_would_still_have = _phrase("{who} would still have {participle}")
 
 
 def change(kind: str, body: str, wording: int) -> str:
@@ -111,7 +88,3 @@ def change(kind: str, body: str, wording: int) -> str:
 
 def sentence(text: str, end: str = ".") -> str:
     return f"{text[0].upper()}{text[1:]}{end}"
-
-
-def _do(key: EventKey) -> str:
-    return "do" if key.kind == "hits" else "does"

@@ -37,8 +37,8 @@ def backup(random: Random, palette: Palette) -> Drawing:
 
 
 def _row_with_room(random: Random, palette: Palette) -> list[Body]:
-    direction, row = side(random), float(random.uniform(-0.15, 0.15))
-    radius = float(random.uniform(0.11, 0.13))
+    direction, row = side(random), random.uniform(-0.15, 0.15)
+    radius = random.uniform(0.11, 0.13)
     first = palette.ball(radius, -1.15 * direction, row, (direction * random.uniform(2.0, 2.6), 0.0))
     places = [direction * float(x) for x in (random.uniform(-0.4, -0.2), random.uniform(0.35, 0.6))]
     return [first, *row_of(random, palette, places, row, radius, tips=0.6)]
@@ -46,14 +46,14 @@ def _row_with_room(random: Random, palette: Palette) -> list[Body]:
 
 def _late(random: Random, palette: Palette) -> list[Body]:
     """A ball that hits another from the side, and one that comes from behind or from the front when it has gone."""
-    direction, x = side(random), float(random.uniform(-0.2, 0.2))
-    radius = float(random.uniform(0.11, 0.13))
+    direction, x = side(random), random.uniform(-0.2, 0.2)
+    radius = random.uniform(0.11, 0.13)
     target = row_of(random, palette, [x], 0.0, radius, tips=0.0)[0]
-    speed, way = float(random.uniform(2.2, 2.8)), float(random.uniform(0.7, 0.85))
+    speed, way = random.uniform(2.2, 2.8), random.uniform(0.7, 0.85)
     first = palette.ball(radius, x - direction * way, 0.0, (direction * speed, 0.0), mass=0.35)
     # So far away that it comes where the target lay when that one is gone.
-    later, behind = float(random.uniform(0.45, 0.6)), side(random)
-    slow = float(random.uniform(1.2, 1.5))
+    later, behind = random.uniform(0.45, 0.6), side(random)
+    slow = random.uniform(1.2, 1.5)
     far = min(slow * ((way - 2 * radius) / speed + later), 0.95)
     second = palette.ball(radius, x, behind * far, (0.0, -behind * slow), mass=0.5)
     return [first, target, second]
@@ -75,24 +75,24 @@ def chain(random: Random, palette: Palette) -> Drawing:
     """Two to four links, with a turn at each, so that each is needed; the last is a ball or stands and may tip."""
     depth = int(random.integers(2, 5))
     direction, turning = side(random), side(random)
-    radius = float(random.uniform(0.125, 0.14))
-    wide = {2: 0.50, 3: 0.64, 4: 0.70}[depth] + float(random.uniform(-0.03, 0.03))
+    radius = random.uniform(0.125, 0.14)
+    wide = {2: 0.50, 3: 0.64, 4: 0.70}[depth] + random.uniform(-0.03, 0.03)
     # The ball comes along x, then its way and those of the others turn to and fro.
     angles = [0.0] + [turning * wide * (link % 2) for link in range(1, depth + 1)]
     place = np.array([-1.2 if depth > 2 else -1.1, -turning * (0.25 if depth > 2 else 0.15)])
     ways = [np.array([np.cos(angle), np.sin(angle)]) for angle in angles]
     places = [place]
     for link in range(depth):
-        run = STEP[depth] * float(random.uniform(0.97, 1.03)) - 2 * radius
+        run = STEP[depth] * random.uniform(0.97, 1.03) - 2 * radius
         place = place + run * ways[link] + 2 * radius * ways[link + 1]
         places.append(place)
     fast = 1.0 if depth < 4 else 1.15
     bodies = []
     for link, (x, y) in enumerate(places):
-        speed = direction * float(random.uniform(2.8, 3.4)) * fast if link == 0 else 0.0
+        speed = direction * random.uniform(2.8, 3.4) * fast if link == 0 else 0.0
         if link == depth and random.random() < 0.4:
             # A box whose flat side faces what comes.
-            half = float(radius * random.uniform(1.2, 1.4))
+            half = radius * random.uniform(1.2, 1.4)
             turn = [0.0, 0.0, float(np.degrees(direction * angles[link - 1]))]
             upright = [direction * x, y, half]
             bodies.append(palette.body("box", [0.04, 0.12, half], upright, turn=turn, mass=0.1, friction=0.8))
@@ -117,15 +117,15 @@ def crossing(random: Random, palette: Palette) -> Drawing:
     """One or two bodies in the way of the ball from the side, a box that tips in the way of the one from the front."""
     depth = int(random.integers(1, 3))
     direction = side(random)
-    back = float(random.uniform(0.35, 0.5))
+    back = random.uniform(0.35, 0.5)
     from_side = palette.ball(0.12, -1.15 * direction, back, (direction * random.uniform(1.8, 2.8), 0.0))
-    places = [direction * (-0.4 + 0.6 * link + float(random.uniform(-0.06, 0.06))) for link in range(depth)]
+    places = [direction * (-0.4 + 0.6 * link + random.uniform(-0.06, 0.06)) for link in range(depth)]
     in_row = row_of(random, palette, places, back, 0.12, tips=0.4)
-    x = float(random.uniform(0.5, 0.8)) * -direction
-    speed = float(random.uniform(1.4, 2.2))
+    x = random.uniform(0.5, 0.8) * -direction
+    speed = random.uniform(1.4, 2.2)
     from_front = palette.body("ball", [0.1], [x, -1.0, 0.1], velocity=[0.0, speed, 0.0], mass=0.6)
-    half = float(random.uniform(0.14, 0.18))
-    place = [x, float(random.uniform(-0.4, -0.3)), half]
+    half = random.uniform(0.14, 0.18)
+    place = [x, random.uniform(-0.4, -0.3), half]
     tips = palette.body("box", [0.09, 0.04, half], place, mass=0.12, friction=0.8)
     return Drawing(depth, [from_side, *in_row, from_front, tips], distractors=2)
 
@@ -145,15 +145,15 @@ BETWEEN, GAP = 0.2, 0.5
 
 def dominoes(random: Random, palette: Palette) -> Drawing:
     """Three to six boxes that a ball topples; in many scenes a gap or a heavy box ends the fall."""
-    direction, row = side(random), float(random.uniform(-0.15, 0.15))
+    direction, row = side(random), random.uniform(-0.15, 0.15)
     number = int(random.integers(3, 7))
     broken = str(random.choice(["no", "no", "gap", "gap", "heavy"])) if number > 3 else "no"
     at = int(random.integers(2, number)) if broken != "no" else number
     steps = [GAP if broken == "gap" and link == at else BETWEEN for link in range(1, number)]
     places = np.concatenate([[0.0], np.cumsum(steps)])
     start = -places[-1] / 2 + 0.1
-    half = HALF * float(random.uniform(0.95, 1.05))
-    radius = float(random.uniform(0.14, 0.15))
+    half = HALF * random.uniform(0.95, 1.05)
+    radius = random.uniform(0.14, 0.15)
     x, speed = direction * (start - random.uniform(0.45, 0.6)), direction * random.uniform(1.3, 1.7)
     bodies = [palette.ball(radius, x, row, (speed, 0.0), mass=0.5, friction=0.3, bounce=0.3)]
     for link, place in enumerate(places):
@@ -180,13 +180,13 @@ WHOLE = {"friction": 0.0, "bounce": 1.0}
 def elastic(random: Random, palette: Palette) -> Drawing:
     """One to three links in a row, of balls of one mass or of a heavy first one; a wall at the end in half of them."""
     depth = int(random.integers(1, 4))
-    direction, row = side(random), float(random.uniform(-0.15, 0.15))
-    radius = float(random.uniform(0.10, 0.13))
-    gap = float(random.uniform(0.5, 0.62)) if depth > 1 else float(random.uniform(0.6, 0.9))
+    direction, row = side(random), random.uniform(-0.15, 0.15)
+    radius = random.uniform(0.10, 0.13)
+    gap = random.uniform(0.5, 0.62) if depth > 1 else random.uniform(0.6, 0.9)
     bodies = []
     for link in range(depth + 1):
-        x = direction * (-1.1 + gap * link + (float(random.uniform(-0.04, 0.04)) if link else 0.0))
-        fast = direction * float(random.uniform(0.9, 1.3)) if link == 0 else 0.0
+        x = direction * (-1.1 + gap * link + (random.uniform(-0.04, 0.04) if link else 0.0))
+        fast = direction * random.uniform(0.9, 1.3) if link == 0 else 0.0
         mass = 1.5 if link == 0 and random.random() < 0.3 else 0.6
         bodies.append(palette.ball(radius, x, row, (fast, 0.0), mass=mass, **WHOLE))
     if random.random() < 0.5:
@@ -212,22 +212,22 @@ LIGHT, HEAVY = (0.15, 0.3), (1.5, 2.1)
 def two_causes(random: Random, palette: Palette) -> Drawing:
     """One link: the box falls. Two links: it falls on a ball."""
     depth = int(random.integers(1, 3))
-    direction, x = side(random), float(random.uniform(-0.1, 0.15))
-    between, radius = float(random.uniform(0.15, 0.18)), float(random.uniform(0.09, 0.11))
-    way, speed = float(random.uniform(0.75, 0.95)), float(random.uniform(2.0, 2.4))
-    row = float(random.uniform(-0.1, 0.1))
+    direction, x = side(random), random.uniform(-0.1, 0.15)
+    between, radius = random.uniform(0.15, 0.18), random.uniform(0.09, 0.11)
+    way, speed = random.uniform(0.75, 0.95), random.uniform(2.0, 2.4)
+    row = random.uniform(-0.1, 0.1)
     bodies = [
         palette.ball(radius, direction * (x - way), row + where * between, (direction * speed, 0.0), bounce=0.6)
         for where in (-1.0, 1.0)
     ]
     heavy = bool(random.random() < 1 / 3)
-    half = float(random.uniform(0.17, 0.2))
+    half = random.uniform(0.17, 0.2)
     mass = float(random.uniform(*(HEAVY if heavy else LIGHT)))
     upright = [direction * x, row, half]
     bodies.append(palette.body("box", [0.05, 0.3, half], upright, mass=mass, friction=0.9, bounce=0.2))
     if depth == 2:
         size = radius * 0.95
-        beyond = direction * (x + 0.05 + float(random.uniform(0.55, 0.8)) * 2 * half + size)
+        beyond = direction * (x + 0.05 + random.uniform(0.55, 0.8) * 2 * half + size)
         bodies.append(palette.ball(size, beyond, row, mass=0.3, bounce=0.6))
     return with_bystanders(random, palette, depth, bodies, (-0.75, 0.85))
 
@@ -246,16 +246,16 @@ def two_chains(random: Random, palette: Palette) -> Drawing:
     """One to three links in the longer chain, one or two in the other; at different times, either way."""
     depth = int(random.integers(1, 4))
     other = int(random.integers(1, min(depth, 2) + 1))
-    front = float(random.uniform(-0.38, -0.3))
-    rows = [front, front + float(random.uniform(0.75, 0.85))]
+    front = random.uniform(-0.38, -0.3)
+    rows = [front, front + random.uniform(0.75, 0.85)]
     if random.random() < 0.5:
         rows.reverse()
     bodies: list[Body] = []
     for links, row in zip((depth, other), rows, strict=True):
-        direction, radius = side(random), float(random.uniform(0.10, 0.12))
-        start = float(random.uniform(-1.2, -1.0))
+        direction, radius = side(random), random.uniform(0.10, 0.12)
+        start = random.uniform(-1.2, -1.0)
         gap = (0.75 - start) / (links + 0.5)
-        places = [direction * (start + gap * link + float(random.uniform(-0.06, 0.06))) for link in range(1, links + 1)]
+        places = [direction * (start + gap * link + random.uniform(-0.06, 0.06)) for link in range(1, links + 1)]
         bodies.append(palette.ball(radius, direction * start, row, (direction * random.uniform(1.6, 2.8), 0.0)))
         bodies += row_of(random, palette, places, row, radius, tips=0.4)
     return Drawing(depth, bodies, distractors=other + 1)

@@ -129,10 +129,10 @@ class Intervention(RowForm):
 
 
 class World(RowForm):
-    """Events of a scene under an intervention."""
+    """A scene under an intervention; a draft has it without its events."""
 
     intervention: Intervention
-    events: list[Event]
+    events: list[Event] = Field(default=[])
     unsure: list[list[str]] = Field(default_factory=list)
 
     def says(self, key: EventKey) -> bool | None:
@@ -140,6 +140,14 @@ class World(RowForm):
         if list(key) in self.unsure:
             return None
         return any(event.key == key for event in self.events)
+
+
+class ChangedBody(RowForm):
+    """A body as it is in a scene's twin, and what happens there; a draft has it without the events."""
+
+    body: Body
+    events: list[Event] = Field(default=[])
+    unsure: list[list[str]] = Field(default_factory=list)
 
 
 class Twin(RowForm):

@@ -40,8 +40,8 @@ KINDS = ("in", "in", "kept out", "too fast", "too slow")
 
 def containment(random: Random, palette: Palette) -> Drawing:
     """One or two lanes over the shelf, each with one to three balls that push each other on."""
-    direction, high = side(random), float(random.uniform(0.34, 0.42))
-    speed = float(random.uniform(1.25, 1.5))
+    direction, high = side(random), random.uniform(0.34, 0.42)
+    speed = random.uniform(1.25, 1.5)
     # A ball that leaves the shelf flies this far until it is as low as the tray's walls.
     flies = 0.85 * speed * float(np.sqrt(2 * (high - 0.14) / GRAVITY))
     middle = EDGE + flies + 0.1
@@ -50,12 +50,12 @@ def containment(random: Random, palette: Palette) -> Drawing:
         scenery("grey tray", "tray", [0.24, 0.42, 0.07], [direction * middle, 0.0, 0.07], bounce=0.15, friction=0.8),
     ]
     lanes = 1 if random.random() < 0.35 else 2
-    rows = [float(random.uniform(-0.1, 0.1))] if lanes == 1 else [-0.21, 0.21]
+    rows = [random.uniform(-0.1, 0.1)] if lanes == 1 else [-0.21, 0.21]
     depths = []
     for number, row in enumerate(rows):
         links = int(random.integers(1, 4 if lanes == 1 else 3))
         kind = KINDS[int(random.integers(4 + number))]
-        radius = float(random.uniform(0.075, 0.085))
+        radius = random.uniform(0.075, 0.085)
         end = EDGE - (0.38 if kind == "kept out" else 0.14)
         places = np.linspace(EDGE - 0.95, end, links) if links > 1 else [EDGE - 0.75]
         factor = {"too slow": 0.25, "too fast": 2.0}.get(kind, 1.0) * (1.0 + 0.06 * (links - 1))
@@ -66,7 +66,7 @@ def containment(random: Random, palette: Palette) -> Drawing:
                 palette.body("ball", [radius], on_shelf, velocity=velocity, mass=0.4, friction=SMOOTH, bounce=0.9)
             )
         if kind == "kept out":
-            half = float(random.uniform(0.09, 0.11))
+            half = random.uniform(0.09, 0.11)
             on_shelf = [direction * (EDGE - 0.13), row, high + half]
             bodies.append(palette.body("box", [0.08, half, half], on_shelf, mass=HEAVY, friction=0.8, bounce=0.3))
         depths.append(links + (kind == "kept out"))
@@ -86,10 +86,10 @@ def vary_containment(scene: Scene, random: Random) -> Sequence[Body]:
 
 def occlusion(random: Random, palette: Palette) -> Drawing:
     """Behind the wall lies a ball in the way, a heavy box in the way, a ball beside the way, or nothing."""
-    direction, row = side(random), float(random.uniform(0.0, 0.1))
-    radius = float(random.uniform(0.095, 0.11))
+    direction, row = side(random), random.uniform(0.0, 0.1)
+    radius = random.uniform(0.095, 0.11)
     kind = str(random.choice(["ball", "ball", "box", "beside", "nothing"]))
-    middle = float(random.uniform(-0.1, 0.1))
+    middle = random.uniform(-0.1, 0.1)
     start, speed = middle - direction * random.uniform(0.85, 1.0), direction * random.uniform(1.8, 2.3)
     bodies = [
         scenery("grey wall", "wall", [0.4, 0.02, 0.24], [middle, row - 0.2, 0.24]),
@@ -128,11 +128,11 @@ def vary_occlusion(scene: Scene, random: Random) -> Sequence[Body]:
 
 def pendulum(random: Random, palette: Palette) -> Drawing:
     """The pendulum starts raised, or hangs still between a rolling ball and a row of balls; one to four links."""
-    direction, row = side(random), float(random.uniform(-0.15, 0.15))
-    radius = float(random.uniform(0.1, 0.12))
+    direction, row = side(random), random.uniform(-0.15, 0.15)
+    radius = random.uniform(0.1, 0.12)
     hanging = random.random() < 0.35
-    x = (0.0 if hanging else -0.35) * direction + float(random.uniform(-0.05, 0.05))
-    length = float(random.uniform(0.8, 0.9))
+    x = (0.0 if hanging else -0.35) * direction + random.uniform(-0.05, 0.05)
+    length = random.uniform(0.8, 0.9)
     high = length + radius * 1.05
     bodies = [scenery("brown beam", "wall", [0.03, 0.25, 0.03], [x, row, high + 0.04])]
     raised = 0.0 if hanging else float(np.radians(random.uniform(32.0, 44.0)))
@@ -150,7 +150,7 @@ def pendulum(random: Random, palette: Palette) -> Drawing:
         struck += row_of(random, palette, places[:1], row + float(random.choice([-0.35, 0.35])), radius, tips=0.0)
     if hanging:
         start = x - direction * random.uniform(0.85, 1.0)
-        bodies.append(palette.ball(radius, start, row, (direction * float(random.uniform(1.8, 2.3)), 0.0), mass=0.7))
+        bodies.append(palette.ball(radius, start, row, (direction * random.uniform(1.8, 2.3), 0.0), mass=0.7))
     return with_bystanders(random, palette, links + hanging, [*bodies, bob, *struck], (-0.72, 0.75))
 
 
@@ -174,7 +174,7 @@ FOOT = -0.25
 
 def ramp(random: Random, palette: Palette) -> Drawing:
     """One or two lanes down a ramp, each with one to three bodies at its foot."""
-    direction, angle = side(random), float(random.uniform(22.0, 28.0))
+    direction, angle = side(random), random.uniform(22.0, 28.0)
     slope = np.radians(angle)
     x, z = FOOT - LENGTH * np.cos(slope) - THIN * np.sin(slope), LENGTH * np.sin(slope) - THIN * np.cos(slope)
     half, tilt = LENGTH * np.sin(slope) - 0.05, [0.0, direction * angle, 0.0]
@@ -183,12 +183,12 @@ def ramp(random: Random, palette: Palette) -> Drawing:
         scenery("brown ramp", "ramp", [LENGTH, 0.36, THIN], [direction * x, 0.0, z], turn=tilt, friction=0.0),
         scenery("grey post", "box", [0.05, 0.3, half], post),
     ]
-    rows = [float(random.uniform(-0.1, 0.1))] if random.random() < 0.4 else [-0.2, 0.2]
+    rows = [random.uniform(-0.1, 0.1)] if random.random() < 0.4 else [-0.2, 0.2]
     depths = []
     for number, row in enumerate(rows):
         kind = ("ball", "sliding box", "sticking box")[int(random.integers(2 + number))]
         links = int(random.integers(1, 4)) if kind == "ball" else int(random.integers(1, 3))
-        up = float(random.uniform(0.6, 0.8)) * 2 * LENGTH
+        up = random.uniform(0.6, 0.8) * 2 * LENGTH
         bodies.append(_on_ramp(random, palette, kind, row, direction, slope, up))
         places = [direction * (FOOT + 0.3 + 0.38 * link + random.uniform(0.0, 0.04)) for link in range(links)]
         bodies += row_of(random, palette, places, row, 0.1, tips=0.3)
@@ -200,12 +200,12 @@ def _on_ramp(
     random: Random, palette: Palette, kind: str, row: float, direction: float, slope: float, up: float
 ) -> Body:
     """The body that lies `up` metres along the ramp from its foot."""
-    size = float(random.uniform(0.085, 0.1))
+    size = random.uniform(0.085, 0.1)
     x = FOOT - up * np.cos(slope) + size * np.sin(slope)
     place = [direction * x, row, up * np.sin(slope) + size * np.cos(slope)]
     if kind == "ball":
         return palette.body("ball", [size], place, mass=0.7, bounce=0.8, friction=0.5)
-    friction = STICKS if kind == "sticking box" else float(random.uniform(0.06, 0.12))
+    friction = STICKS if kind == "sticking box" else random.uniform(0.06, 0.12)
     turn = [0.0, direction * float(np.degrees(slope)), 0.0]
     return palette.body("box", [size] * 3, place, turn=turn, mass=0.8, bounce=0.3, friction=friction)
 
@@ -230,11 +230,11 @@ POST = 0.62
 
 def seesaw(random: Random, palette: Palette) -> Drawing:
     """One link: what drops is too light. Two: it lifts one or two loads. Three: a ball rolls off to a post."""
-    direction, row = side(random), float(random.uniform(-0.1, 0.1))
+    direction, row = side(random), random.uniform(-0.1, 0.1)
     depth = int(random.choice([1, 2, 2, 3]))
     tilt = float(np.arcsin((HIGH - THICK) / LONG)) * 0.98
     turn = [0.0, -direction * float(np.degrees(tilt)), 0.0]
-    x = float(random.uniform(-0.15, 0.15))
+    x = random.uniform(-0.15, 0.15)
     along, over = (
         np.array([np.cos(tilt), direction * np.sin(tilt)]),
         np.array([-direction * np.sin(tilt), np.cos(tilt)]),
@@ -256,7 +256,7 @@ def seesaw(random: Random, palette: Palette) -> Drawing:
     )  # fmt: skip
     bodies = [scenery("brown foot", "wall", [0.03, 0.14, 0.06], [x, row, 0.06]), plank]
     for number in range(1 if depth == 3 else int(random.integers(1, 3))):
-        size = float(random.uniform(0.075, 0.09))
+        size = random.uniform(0.075, 0.09)
         if depth == 3:
             # The post is beyond the plank's end, and the ball lies against it.
             out = (POST - size - (THICK + size) * np.sin(tilt)) / np.cos(tilt)
@@ -267,9 +267,9 @@ def seesaw(random: Random, palette: Palette) -> Drawing:
             bodies.append(scenery("grey post", "wall", [0.03, 0.05, 0.1], post, friction=0.0))
         else:
             bodies.append(box_at(size, on_plank(-direction * (0.48 - 0.3 * number), size), 0.35))
-    size = float(random.uniform(0.085, 0.1))
+    size = random.uniform(0.085, 0.1)
     above = on_plank(direction * 0.48, size)
-    above[2] += float(random.uniform(0.12, 0.25))
+    above[2] += random.uniform(0.12, 0.25)
     mass = 0.1 if depth == 1 else random.uniform(1.5, 1.9)
     bodies.append(box_at(size, above, mass))
     return with_bystanders(random, palette, depth, bodies, (-0.65, 0.7))
@@ -289,18 +289,18 @@ def vary_seesaw(scene: Scene, random: Random) -> Sequence[Body]:
 def stack(random: Random, palette: Palette) -> Drawing:
     """Two or three boxes on each other, and another ball that rolls into a third; the first ball is fast or slow."""
     boxes = int(random.integers(2, 4))
-    rows = [float(random.uniform(-0.45, -0.35)), float(random.uniform(0.4, 0.5))]
+    rows = [random.uniform(-0.45, -0.35), random.uniform(0.4, 0.5)]
     if random.random() < 0.5:
         rows.reverse()
-    direction, half = side(random), float(random.uniform(0.09, 0.11))
-    velocity = [float(random.uniform(2.6, 3.4)) * direction, 0.0, 0.0]
+    direction, half = side(random), random.uniform(0.09, 0.11)
+    velocity = [random.uniform(2.6, 3.4) * direction, 0.0, 0.0]
     bodies = [palette.body("ball", [0.12], [-1.15 * direction, rows[0], 0.12], velocity=velocity, mass=1.0)]
     for place in range(boxes):
         upright = [0.15 * direction, rows[0], half * (2 * place + 1)]
         bodies.append(palette.body("box", [half] * 3, upright, mass=0.25, friction=0.3, bounce=0.1))
     other = side(random)
     start = palette.ball(0.11, -1.1 * other, rows[1], (other * random.uniform(1.6, 2.6), 0.0))
-    beside = [start, *row_of(random, palette, [float(random.uniform(-0.2, 0.3)) * other], rows[1], 0.11)]
+    beside = [start, *row_of(random, palette, [random.uniform(-0.2, 0.3) * other], rows[1], 0.11)]
     return Drawing(boxes, [*bodies, *beside], distractors=len(beside))
 
 
@@ -315,33 +315,33 @@ def vary_stack(scene: Scene, random: Random) -> Sequence[Body]:
 def support(random: Random, palette: Palette) -> Drawing:
     """Something lies on a column, or on a plank between two. One link: the ball misses and hits another ball."""
     depth = int(random.choice([1, 2, 2, 3, 3]))
-    direction, x = side(random), float(random.uniform(-0.15, 0.15))
-    half = float(random.uniform(0.12, 0.14))
+    direction, x = side(random), random.uniform(-0.15, 0.15)
+    half = random.uniform(0.12, 0.14)
 
     def column(place: float) -> Body:
         """A column that slides away when a ball hits it."""
-        wide = float(random.uniform(0.09, 0.11))
+        wide = random.uniform(0.09, 0.11)
         shape, size = ("box", [wide, wide, half]) if random.random() < 0.5 else ("cylinder", [wide, half])
         return palette.body(shape, size, [place, 0.0, half], mass=1.0, bounce=0.85, friction=0.18)
 
     def load(place: float, top: float) -> Body:
-        size = float(random.uniform(0.07, 0.085))
+        size = random.uniform(0.07, 0.085)
         shape, sizes = box_or_cylinder(random, size)
         return palette.body(shape, sizes, [place, 0.0, top + size], mass=0.2, friction=0.15, bounce=0.15)
 
     if depth == 3:
-        span = direction * float(random.uniform(0.55, 0.65))
+        span = direction * random.uniform(0.55, 0.65)
         hit, other = column(x), changed(column(x + span), mass=2.0, friction=0.8)
         top = 2 * hit.place[2]
         size, middle = [abs(span) / 2 + 0.1, 0.07, 0.02], [x + span / 2, 0.0, top + 0.02]
         plank = palette.body("plank", size, middle, mass=0.3, friction=0.25, bounce=0.15)
         bodies = [hit, plank, load(x + span * 0.15, top + 0.04), other]
-        speed = float(random.uniform(2.2, 2.8))
-        start, velocity = (x, -float(random.uniform(0.75, 0.9))), (0.0, speed)
+        speed = random.uniform(2.2, 2.8)
+        start, velocity = (x, -random.uniform(0.75, 0.9)), (0.0, speed)
     else:
         hit = column(x)
         bodies = [hit, load(x, 2 * hit.place[2])]
-        speed = float(random.uniform(2.4, 3.0))
+        speed = random.uniform(2.4, 3.0)
         row = float(random.choice([-0.45, 0.45])) if depth == 1 else 0.0
         start, velocity = (x - direction * random.uniform(0.8, 0.95), row), (direction * speed, 0.0)
         if depth == 1:
