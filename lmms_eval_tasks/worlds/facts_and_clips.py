@@ -12,10 +12,10 @@ from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress, rea
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, digest_events
 from lmms_eval_tasks.worlds.physics.filming import LOOK, SceneClip
-from lmms_eval_tasks.worlds.physics.other_worlds import SettledTwin, intervene, make_twin, twin_scene
+from lmms_eval_tasks.worlds.physics.other_worlds import intervene, make_twin, twin_scene
 from lmms_eval_tasks.worlds.physics.processes import Workers
 from lmms_eval_tasks.worlds.physics.rollout import roll_out
-from lmms_eval_tasks.worlds.scenes.scene import Facts, World
+from lmms_eval_tasks.worlds.scenes.scene import Facts
 
 
 def all_facts(
@@ -30,35 +30,27 @@ def all_facts(
             differing += [draft.scene.id] if differs else []
             progress("scenes", len(found), len(drafts))
     if differing:
-        raise InputError(_other_events(differing))
+        named = ", ".join(differing[:5]) + (f" and {len(differing) - 5} more" if len(differing) > 5 else "")
+        raise InputError(
+            f"On this machine something else happens in {named} than where the scenes were drawn, so that answers "
+            "would not be the same.\nRemedy: install the version of MuJoCo that the extra `worlds` asks for; or draw "
+            "scenes of your own with --seed, whose scores are not compared with others'."
+        )
     return found
-
-
-def _other_events(scenes: Sequence[str]) -> str:
-    named = ", ".join(scenes[:5]) + (f" and {len(scenes) - 5} more" if len(scenes) > 5 else "")
-    return (
-        f"On this machine something else happens in {named} than where the scenes were drawn, so that answers would "
-        "not be the same.\nRemedy: install the version of MuJoCo that the extra `worlds` asks for; or draw scenes of "
-        "your own with --seed, whose scores are not compared with others'."
-    )
 
 
 def _facts(draft: SceneDraft) -> tuple[Facts, bool]:
     """Return the facts of a draft, and whether they differ from what the draft says."""
-    scene = draft.scene
-    rollout = roll_out(scene)
+    scene, rollout = draft.scene, roll_out(draft.scene)
     runs = [intervene(scene, world.intervention) for world in draft.worlds]
-    worlds = [
-        World(intervention=world.intervention, events=run.events, unsure=world.unsure)
-        for world, run in zip(draft.worlds, runs, strict=True)
-    ]
+    worlds = [world.model_copy(update={"events": run.events}) for world, run in zip(draft.worlds, runs, strict=True)]
     unsure = _joined(draft.unsure or [], rollout.unclear)
-    settled_twin = twin = None
+    changed = twin = None
     if draft.twin:
         run = roll_out(twin_scene(scene, draft.twin.body))
-        settled_twin = SettledTwin(draft.twin.body, run.events, draft.twin.unsure)
-        not_asked = [*unsure, *_joined(draft.twin.unsure, run.unclear)]
-        twin = make_twin(scene, settled_twin.body, rollout.events, run.events, not_asked)
+        changed = draft.twin.model_copy(update={"events": run.events})
+        not_asked = [*unsure, *_joined(changed.unsure, run.unclear)]
+        twin = make_twin(scene, changed.body, rollout.events, run.events, not_asked)
     facts = Facts(
         scene=scene,
         events=rollout.events,
@@ -72,7 +64,7 @@ def _facts(draft: SceneDraft) -> tuple[Facts, bool]:
         violations=draft.violations,
         lost_energy=rollout.lost_energy,
     )
-    return facts, digest_events(rollout.events, draft.unsure or [], draft.order, worlds, settled_twin) != draft.digest
+    return facts, digest_events(rollout.events, draft.unsure or [], draft.order, worlds, changed) != draft.digest
 
 
 def _joined(unsure: Iterable[Sequence[str]], unclear: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -141,19 +133,12 @@ class Shooting:
 
         with self._lock:
             if not self._done:
-                film([clip for clip in self._clips if not self._is_there(clip)], self._folder, self._progress)
+                lacking = [
+                    clip for clip in self._clips if not any(clip.is_made(place / clip.name) for place in self._places)
+                ]
+                film(lacking, self._folder, self._progress)
                 self._done = True
         return self._folder / clip.name
-
-    def _is_there(self, clip: SceneClip) -> bool:
-        return any(is_clip(clip, place / clip.name) for place in self._places)
-
-
-def is_clip(clip: SceneClip, path: Path) -> bool:
-    """Whether a file is a clip: it says of what it was made."""
-    from lmms_eval_tasks.worlds.physics.filming import comment_of
-
-    return path.is_file() and comment_of(path) == clip.digest
 
 
 @dataclass(frozen=True)
@@ -165,7 +150,7 @@ class RenderedClip:
     size: int = CLIP_BYTES
 
     def is_made(self, path: Path) -> bool:
-        return is_clip(self.clip, path)
+        return self.clip.is_made(path)
 
     def make(self, path: Path) -> None:
         """Write it; the first one has all others of the build rendered too."""

@@ -15,28 +15,14 @@ from lmms_eval_tasks.api import Problems, Progress, RowForm, no_progress, read_r
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.physics.filming import SceneClip
 from lmms_eval_tasks.worlds.physics.mechanics import problems_of
-from lmms_eval_tasks.worlds.physics.other_worlds import Settled, SettledTwin, changed_field, settle, twin_scene
+from lmms_eval_tasks.worlds.physics.other_worlds import Settled, changed_field, settle, twin_scene
 from lmms_eval_tasks.worlds.physics.processes import Workers
 from lmms_eval_tasks.worlds.physics.violations import choose_violations, suitable_violations
-from lmms_eval_tasks.worlds.scenes.scene import Body, Event, Intervention, Scene, Violation, World
+from lmms_eval_tasks.worlds.scenes.scene import ChangedBody, Event, Scene, Violation, World
 
 Keys = list[list[str]]
 _DERIVED = re.compile(r"(.+)_(?:twin|backwards|breaks_[a-z]+)")
 """What other clips of a scene are called after it."""
-
-
-class DraftWorld(RowForm):
-    """An intervention of a scene, and what is unsure with it."""
-
-    intervention: Intervention
-    unsure: Keys = Field(default_factory=list)
-
-
-class DraftTwin(RowForm):
-    """The body of a scene that is otherwise in its twin, and what is unsure there."""
-
-    body: Body
-    unsure: Keys = Field(default_factory=list)
 
 
 class SceneDraft(RowForm):
@@ -45,8 +31,8 @@ class SceneDraft(RowForm):
     scene: Scene
     unsure: Keys | None = None
     order: Keys = Field(default_factory=list)
-    worlds: list[DraftWorld] = Field(default_factory=list)
-    twin: DraftTwin | None = None
+    worlds: list[World] = Field(default_factory=list)
+    twin: ChangedBody | None = None
     violations: list[Violation] = Field(default_factory=list)
     digest: str = ""
 
@@ -77,49 +63,43 @@ class SceneDraft(RowForm):
 def draft_of(scene: Scene, settled: Settled, violations: list[Violation]) -> SceneDraft:
     """The draft of a scene of which all was drawn."""
     order = [list(key) for key in settled.order]
-    twin = settled.twin
+    twin, bare = settled.twin, dict[str, Any](events=[])
     return SceneDraft(
         scene=scene,
         unsure=settled.unsure,
         order=order,
-        worlds=[DraftWorld(intervention=world.intervention, unsure=world.unsure) for world in settled.worlds],
-        twin=DraftTwin(body=twin.body, unsure=twin.unsure) if twin else None,
+        worlds=[world.model_copy(update=bare) for world in settled.worlds],
+        twin=twin.model_copy(update=bare) if twin else None,
         violations=violations,
         digest=digest_events(settled.rollout.events, settled.unsure, order, settled.worlds, twin),
     )
 
 
 def digest_events(
-    events: Iterable[Event], unsure: Keys, order: Keys, worlds: Iterable[World], twin: SettledTwin | None
+    events: Iterable[Event], unsure: Keys, order: Keys, worlds: Iterable[World], twin: ChangedBody | None
 ) -> str:
     """SHA-256 of what surely happens, without times: of a scene in order, where all nearly equal scenes agree on it."""
     events = list(events)
     wanted = {tuple(key) for key in order}
     found = [list(key) for key in dict.fromkeys(event.key for event in events) if key in wanted]
+
+    def sure(events: Iterable[Event], unsure: Keys) -> Keys:
+        loose = {tuple(key) for key in unsure}
+        return [list(key) for key in sorted({event.key for event in events}) if key not in loose]
+
     whole = {
         "order": found,
-        "scene": sure_keys(events, unsure),
+        "scene": sure(events, unsure),
         "worlds": [
-            [world.intervention.kind, world.intervention.bodies, sure_keys(world.events, world.unsure)]
-            for world in worlds
+            [world.intervention.kind, world.intervention.bodies, sure(world.events, world.unsure)] for world in worlds
         ],
-        "twin": sure_keys(twin.events, twin.unsure) if twin else None,
+        "twin": sure(twin.events, twin.unsure) if twin else None,
     }
     return sha256(json.dumps(whole, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
-def sure_keys(events: Iterable[Event], unsure: Keys) -> Keys:
-    """Return the keys of the events that surely happen, sorted."""
-    loose = {tuple(key) for key in unsure}
-    return [list(key) for key in sorted({event.key for event in events}) if key not in loose]
-
-
 def write_drafts(drafts: Iterable[SceneDraft], path: Path) -> None:
-    write_file(path, as_lines(_as_json(draft) for draft in drafts))
-
-
-def _as_json(draft: SceneDraft) -> dict[str, Any]:
-    return draft.model_dump(mode="json", exclude_defaults=True)
+    write_file(path, as_lines(draft.model_dump(mode="json", exclude_defaults=True) for draft in drafts))
 
 
 def read_drafts(path: Path, progress: Progress = no_progress, processes: int | None = None) -> list[SceneDraft]:

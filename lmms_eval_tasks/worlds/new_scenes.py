@@ -26,15 +26,6 @@ MOST_DRAWN = 40
 """How many scenes are drawn for one that is kept, at most."""
 
 
-class DrawCounts(RowForm):
-    """Counts of a family's scenes that were drawn and kept, and of those rejected by reason."""
-
-    family: str
-    drawn: int
-    kept: int
-    thrown: dict[str, int]
-
-
 class TriedScene(RowForm):
     """Outcome of a drawn scene: a draft and the violations that suit it, or the reason why it is rejected."""
 
@@ -50,39 +41,37 @@ def make_drafts(
     names: Sequence[str] | None = None,
     processes: int | None = None,
     folder: Path | None = None,
-) -> tuple[list[SceneDraft], list[DrawCounts]]:
+) -> list[SceneDraft]:
     """Draw scenes until there are enough of each family."""
     known = families()
     names = list(known) if names is None else list(names)
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"There is no family {', '.join(unknown)}; there are {', '.join(known)}.")
     most = MOST_DRAWN * (per_family + 1)
-    drafts: list[SceneDraft] = []
-    suitable: list[list[Violation]] = []
-    counts = []
+    found: list[TriedScene] = []
     with Workers(processes) as workers:
         for name in names:
-            found, thrown = 0, Counter[str]()
+            kept, thrown = list[TriedScene](), Counter[str]()
             for tried in _try_scenes(workers, name, seed, most, folder):
                 if tried.draft is None:
                     thrown[tried.why] += 1
                     continue
-                found += 1
-                drafts.append(tried.draft)
-                suitable.append(tried.violations)
-                progress(f"{name}: scenes", found, per_family)
-                if found == per_family:
+                kept.append(tried)
+                progress(f"{name}: scenes", len(kept), per_family)
+                if len(kept) == per_family:
                     break
             else:
                 raise InputError(
-                    f"Of {most} drawn scenes of the family {name} only {found} can be used, but {per_family} are "
+                    f"Of {most} drawn scenes of the family {name} only {len(kept)} can be used, but {per_family} are "
                     f"wanted: {dict(thrown)}."
                 )
-            drawn = found + thrown.total()
-            counts.append(DrawCounts(family=name, drawn=drawn, kept=found, thrown=dict(sorted(thrown.items()))))
-    chosen = choose_violations(suitable)
-    drafts = [draft.model_copy(update={"violations": some}) for draft, some in zip(drafts, chosen, strict=True)]
-    return drafts, counts
+            found += kept
+    chosen = choose_violations([tried.violations for tried in found])
+    return [
+        tried.draft.model_copy(update={"violations": some})
+        for tried, some in zip(found, chosen, strict=True)
+        if tried.draft is not None
+    ]
 
 
 def draw_scene(family: str, seed: int, number: int) -> Scene:

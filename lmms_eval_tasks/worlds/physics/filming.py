@@ -6,10 +6,10 @@ import hashlib
 import io
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress
 from lmms_eval_tasks.api.release import write_file
@@ -48,6 +48,10 @@ class SceneClip:
         broken = None if self.violation is None else self.violation.model_dump(mode="json")
         described = [LOOK, self.scene.model_dump(mode="json"), self.backwards, broken]
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
+
+    def is_made(self, path: Path) -> bool:
+        """Whether a file is this clip: it says of what it was made."""
+        return path.is_file() and comment_of(path) == self.digest
 
 
 # SSE2 is in every such processor; with what x264 finds by itself bytes differ between processors, and with AVX-512 it
@@ -93,11 +97,6 @@ def comment_of(path: Path) -> str | None:
         return None
 
 
-class _Task(NamedTuple):
-    clip: SceneClip
-    path: Path
-
-
 def film(
     clips: Sequence[SceneClip], folder: Path, progress: Progress = no_progress, processes: int | None = None
 ) -> list[Path]:
@@ -106,48 +105,63 @@ def film(
     for clip in clips:
         if named.setdefault(clip.name, clip).digest != clip.digest:
             raise ValueError(f"Expected a clip to have a name of its own, but two are called {clip.name}.")
-    tasks = [_Task(clip, folder / name) for name, clip in named.items()]
-    lacking = [task for task in tasks if not _is_made(task)]
-    kept, problems = len(tasks) - len(lacking), Problems()
-    progress("rendering clips", kept, len(tasks))
+    lacking = {name: (clip, folder / name) for name, clip in named.items() if not clip.is_made(folder / name)}
+    kept, total = len(named) - len(lacking), len(named)
+    progress("rendering clips", kept, total)
     if lacking:
         folder.mkdir(parents=True, exist_ok=True)
-        with open_renderers(_count(processes, len(lacking))) as opened:
-            for done, (number, answer) in enumerate(opened.each(make_clip, lacking), 1):
-                if answer.disk:
-                    raise OSError(answer.refused)
-                if answer.refused:
-                    problems.add(lacking[number].clip.name, answer.refused)
-                progress("rendering clips", kept + done, len(tasks))
-    problems.raise_if_any("Not all scenes can be rendered", "the other clips were written")
+
+        def report(done: int) -> None:
+            progress("rendering clips", kept + done, total)
+
+        _render(make_clip, lacking, processes, report, "the other clips were written")
     return [folder / clip.name for clip in clips]
 
 
 def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: int | None = None) -> list[list[Sight]]:
     """Find where bodies are seen in the clip of each scene, as `Filmer.sights` does."""
-    problems, found = Problems(), [list[Sight]() for _ in scenes]
-    if scenes:
-        with open_renderers(_count(processes, len(scenes))) as opened:
-            for done, (number, answer) in enumerate(opened.each(find_sights, scenes), 1):
-                if answer.refused:
-                    problems.add(scenes[number].id, answer.refused)
-                found[number] = answer.result or []
-                progress("looking at scenes", done, len(scenes))
-    problems.raise_if_any("Not all scenes can be rendered")
+    if not scenes:
+        return []
+    named = {scene.id: scene for scene in scenes}
+    return _render(find_sights, named, processes, lambda done: progress("looking at scenes", done, len(scenes)))
+
+
+def _render(
+    function: Callable[[Any], Any],
+    things: Mapping[str, Any],
+    processes: int | None,
+    report: Callable[[int], None],
+    outcome: str = "",
+) -> list[Any]:
+    """What a function that renders makes of each thing; those that it cannot render are one message."""
+    processes = count_cores() if processes is None else processes
+    if processes < 1:
+        raise InputError(f"Expected at least one process, but got {processes}.")
+    problems, names = Problems(), list(things)
+    found: list[Any] = [None] * len(things)
+    with open_renderers(min(processes, len(things))) as opened:
+        for done, (number, answer) in enumerate(opened.each(function, list(things.values())), 1):
+            if answer.disk:
+                raise OSError(answer.refused)
+            if answer.refused:
+                problems.add(names[number], answer.refused)
+            found[number] = answer.result
+            report(done)
+    problems.raise_if_any("Not all scenes can be rendered", outcome)
     return found
 
 
-def make_clip(task: _Task) -> None:
+def make_clip(task: tuple[SceneClip, Path]) -> None:
     """Write one clip; a process with a renderer runs it."""
     from lmms_eval_tasks.worlds.physics.pictures import Filmer
     from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
     from lmms_eval_tasks.worlds.physics.violations import broken_poses
 
-    clip = task.clip
+    clip, path = task
     poses = broken_poses(clip.scene, clip.violation) if clip.violation else roll_out(clip.scene).poses
     with Filmer(clip.scene) as filmer:
         frames = filmer.frames(poses)
-    write_file(task.path, encode_frames(frames[::-1] if clip.backwards else frames, FPS, clip.digest))
+    write_file(path, encode_frames(frames[::-1] if clip.backwards else frames, FPS, clip.digest))
 
 
 def find_sights(scene: Scene) -> list[Sight]:
@@ -157,14 +171,3 @@ def find_sights(scene: Scene) -> list[Sight]:
 
     with Filmer(scene) as filmer:
         return filmer.sights(roll_out(scene).poses)
-
-
-def _is_made(task: _Task) -> bool:
-    return task.path.is_file() and comment_of(task.path) == task.clip.digest
-
-
-def _count(processes: int | None, things: int) -> int:
-    processes = count_cores() if processes is None else processes
-    if processes < 1:
-        raise InputError(f"Expected at least one process, but got {processes}.")
-    return min(processes, things)

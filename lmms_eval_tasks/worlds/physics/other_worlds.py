@@ -11,7 +11,17 @@ from lmms_eval_tasks.worlds.physics.mechanics import STEP
 from lmms_eval_tasks.worlds.physics.nearly_equal import agreed_order, nearly_equal, numbers, unsure_keys
 from lmms_eval_tasks.worlds.physics.rollout import Change, Rollout, roll_out
 from lmms_eval_tasks.worlds.scenes.families import families
-from lmms_eval_tasks.worlds.scenes.scene import Body, Event, EventKey, Intervention, Scene, Twin, World, last_to_hit
+from lmms_eval_tasks.worlds.scenes.scene import (
+    Body,
+    ChangedBody,
+    Event,
+    EventKey,
+    Intervention,
+    Scene,
+    Twin,
+    World,
+    last_to_hit,
+)
 
 HELD = 0.6
 """Seconds for which a delayed body is held."""
@@ -183,15 +193,6 @@ TWINS_TRIED = 4
 
 
 @dataclass(frozen=True)
-class SettledTwin:
-    """A twin: the body as it is there, what happens, and what is unsure there."""
-
-    body: Body
-    events: list[Event]
-    unsure: list[list[str]]
-
-
-@dataclass(frozen=True)
 class Settled:
     """Facts of a scene that are known once its nearly equal scenes were run."""
 
@@ -200,7 +201,7 @@ class Settled:
     unsure: list[list[str]]
     order: list[EventKey]
     worlds: list[World]
-    twin: SettledTwin | None
+    twin: ChangedBody | None
 
 
 def settle(scene: Scene) -> Settled:
@@ -262,7 +263,7 @@ def settle_world(scene: Scene, near: Iterable[Scene], intervention: Intervention
     return World(intervention=intervention, events=events, unsure=unsure_keys(events, others))
 
 
-def _twin(scene: Scene, settled: Settled) -> SettledTwin | None:
+def _twin(scene: Scene, settled: Settled) -> ChangedBody | None:
     """The first of the family's candidates in which surely something else happens."""
     for body in _candidates(scene)[:TWINS_TRIED]:
         if changed_field(scene.body(body.name), body) is None:
@@ -276,7 +277,7 @@ def _twin(scene: Scene, settled: Settled) -> SettledTwin | None:
             continue
         unsure = unsure_keys(events, [roll_out(near).events for near in nearly_equal(other)])
         if _main_differ(scene, settled, events, [*settled.unsure, *unsure]):
-            return SettledTwin(body, events, unsure)
+            return ChangedBody(body=body, events=events, unsure=unsure)
     return None
 
 
