@@ -14,7 +14,6 @@ import typer
 from lmms_eval_tasks.api import (
     Benchmark,
     InputError,
-    Metric,
     Origin,
     Progress,
     SplitManifest,
@@ -25,8 +24,8 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER, VERDICT_READER
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds import card, hooks, release, report
-from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SPLIT
+from lmms_eval_tasks.worlds import hooks, release, report
+from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SCORES, SPLIT
 from lmms_eval_tasks.worlds.cli import app
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
@@ -49,36 +48,26 @@ def make_rows(questions: Iterable[Question]) -> list[dict[str, Any]]:
     return [_row(question) for question in questions]
 
 
+AS_THEY_ARE = (
+    *("item_id", "group_id", "question", "options", "answer", "scene", "family", "occlusion", "level", "principle"),
+    *("arrow", "wording", "intervention", "changed", "seen", "evidence"),
+)
+"""Fields of a question that are columns of the table."""
+
+
 def _row(question: Question) -> dict[str, Any]:
     aspect = question.kind.split()[0] if question.task in ASPECTS else ""
     return {
-        "item_id": question.item_id,
-        "group_id": question.group_id,
-        "question": question.question,
-        "options": question.options,
-        "answer": question.answer,
+        **{name: getattr(question, name) for name in AS_THEY_ARE},
+        **{name: str(getattr(question, name)) for name in ("depth", "bodies", "distractors")},
         "clip": f"{SPLIT}/{question.clip}",
         "subset": question.task,
-        "scene": question.scene,
         "step": step_of(question.task, aspect),
-        "family": question.family,
-        "depth": str(question.depth),
-        "bodies": str(question.bodies),
-        "distractors": str(question.distractors),
-        "occlusion": question.occlusion,
         "aspect": aspect,
-        "level": question.level,
         "marked": "marked" if question.marked else "plain",
         "start": "same" if question.same_start else "other",
-        "principle": question.principle,
-        "arrow": question.arrow,
         "asks": question.kind,
-        "wording": question.wording,
-        "intervention": question.intervention,
-        "changed": question.changed,
         "about": [", ".join(filter(None, key)) for key in question.about],
-        "seen": question.seen,
-        "evidence": question.evidence,
     }
 
 
@@ -220,8 +209,7 @@ def _drafts(
         drafts = read_drafts(path)
         release.refuse_other_scenes([draft.scene for draft in drafts], path)
         return drafts
-    drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES, folder=work)
-    return drafts
+    return make_drafts(size.scenes, seed, progress, names=FAMILIES, folder=work)
 
 
 STILL = ("blind", "single_frame", "socratic")
@@ -236,9 +224,9 @@ def _yes_or_no(row: object) -> tuple[str, ...]:
     return ("Yes", "No")
 
 
-def _kind(subset: str, scores: tuple[Metric, ...], views: tuple[str, ...], **rest: Any) -> TaskKind:
+def _kind(subset: str, views: tuple[str, ...], **rest: Any) -> TaskKind:
     return TaskKind(
-        metrics=scores,
+        metrics=SCORES[subset],
         columns=report.columns(subset),
         references=report.references(subset),
         panels=report.panels,
@@ -252,30 +240,28 @@ BENCHMARK = Benchmark(
     folder=report.FOLDER,
     kinds={
         # Some of its questions are about what comes first.
-        "perception": _kind("perception", card.PERCEPTION, (*STILL, *MOVED)),
-        "paired": _kind("paired", card.PAIRED, (*ANY_ORDER, *MOVED), members="wordings"),
+        "perception": _kind("perception", (*STILL, *MOVED)),
+        "paired": _kind("paired", (*ANY_ORDER, *MOVED), members="wordings"),
         # Both clips look alike in the first frame, where they start alike.
-        "minimal": _kind("minimal", card.MINIMAL, (*ANY_ORDER, "video_only", *MOVED), members="clips", frame="first"),
+        "minimal": _kind("minimal", (*ANY_ORDER, "video_only", *MOVED), members="clips", frame="first"),
         "counterfactual": _kind(
             "counterfactual",
-            card.COUNTERFACTUAL,
             ANY_ORDER,
+            grade=hooks.grade_verdict,
             extractor=VERDICT_READER,
             members="questions",
             answer_view=report.counterfactual_answer,
-            grade=hooks.grade_verdict,
             guesses=_yes_or_no,
         ),
         # In another order times and boxes would be others.
         "evidence": _kind(
             "evidence",
-            card.EVIDENCE,
             (*STILL, *MOVED),
+            ask=hooks.ask_for_evidence,
+            grade=hooks.grade_grounded,
             extractor=EVIDENCE_READER,
             item_view=report.evidence_item_view,
             answer_view=report.evidence_answer,
-            ask=hooks.ask_for_evidence,
-            grade=hooks.grade_grounded,
             read_settings=hooks.read_evidence_settings,
             guesses=report.evidence_guesses,
             log_form=hooks.GroundedLine,
@@ -283,15 +269,14 @@ BENCHMARK = Benchmark(
         # In another order nothing is possible.
         "possible": _kind(
             "possible",
-            card.POSSIBLE,
             STILL,
+            grade=hooks.grade_plausibility,
             extractor=PLAUSIBILITY_READER,
             members="clips",
-            grade=hooks.grade_plausibility,
             guesses=_yes_or_no,
         ),
         # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
-        "reversal": _kind("reversal", card.REVERSAL, (*STILL, *MOVED), members="directions"),
+        "reversal": _kind("reversal", (*STILL, *MOVED), members="directions"),
     },
     prepare=prepare,
     schema=own_columns,

@@ -87,75 +87,69 @@ def _by(metric: Metric, column: str, values: tuple[str, ...]) -> tuple[Metric, .
     return replace(metric, errors="none").by(column, values)
 
 
-def _by_scene(metric: Metric) -> list[Metric]:
-    return [*_by(metric, "family", FAMILIES), *_named(metric, "depth", DEPTHS)]
+def _scores(
+    *own: Metric,
+    by_scene: tuple[Metric, ...] = (SINGLE_ACCURACY,),
+    pairs: bool = True,
+    form: tuple[Metric, ...] = (),
+) -> tuple[Metric, ...]:
+    """The scores of a task, those that are its own first."""
+    scenes = [
+        score for metric in by_scene for score in (*_by(metric, "family", FAMILIES), *_named(metric, "depth", DEPTHS))
+    ]
+    return (*own, *scenes, *form, *((PAIRS_SCORED,) if pairs else ()), *COMMON_METRICS)
 
 
 ACCURACY, FAITHFUL, IM_VIOU = (EVIDENCE_SCORES[name] for name in ("accuracy", "faithful", "im_viou"))
 
-PERCEPTION = (
-    SINGLE_ACCURACY,
-    *_by(SINGLE_ACCURACY, "aspect", ASPECTS["perception"]),
-    *_by_scene(SINGLE_ACCURACY),
-    *COMMON_METRICS,
-)
-PAIRED = (
-    PAIR_ACCURACY,
-    SINGLE_ACCURACY,
-    *_by(PAIR_ACCURACY, "aspect", ASPECTS["paired"]),
-    *_by_scene(PAIR_ACCURACY),
-    *_by_scene(SINGLE_ACCURACY),
-    PAIRS_SCORED,
-    *COMMON_METRICS,
-)
-MINIMAL = (
-    PAIR_ACCURACY,
-    SINGLE_ACCURACY,
-    *_named(PAIR_ACCURACY, "start", ("same", "other")),
-    *_named(SINGLE_ACCURACY, "start", ("same", "other")),
-    *_by_scene(PAIR_ACCURACY),
-    *_by_scene(SINGLE_ACCURACY),
-    PAIRS_SCORED,
-    *COMMON_METRICS,
-)
-COUNTERFACTUAL = (
-    VERDICT_ACCURACY,
-    BALANCED_ACCURACY,
-    PAIR_ACCURACY,
-    YES_RATE,
-    # The same as the verdicts', by the name that the tasks of the group share.
-    SINGLE_ACCURACY,
-    *_by(VERDICT_ACCURACY, "level", LEVELS),
-    *_by(VERDICT_ACCURACY, "marked", ("marked", "plain")),
-    *_by_scene(SINGLE_ACCURACY),
-    PAIRS_SCORED,
-    *COMMON_METRICS,
-)
-EVIDENCE = (
-    *EVIDENCE_SCORES.values(),
-    # The same as `accuracy`, by the name that the tasks of the group share.
-    SINGLE_ACCURACY,
-    *_by_scene(SINGLE_ACCURACY),
-    *_by_scene(FAITHFUL),
-    *EVIDENCE_FORMAT,
-    *COMMON_METRICS,
-)
-POSSIBLE = (
-    SINGLE_ACCURACY,
-    PAIR_ACCURACY,
-    SAYS_POSSIBLE,
-    *_by(SINGLE_ACCURACY, "principle", PRINCIPLES),
-    *_by(PAIR_ACCURACY, "principle", PRINCIPLES),
-    *_by_scene(SINGLE_ACCURACY),
-    PAIRS_SCORED,
-    *COMMON_METRICS,
-)
-REVERSAL = (
-    PAIR_ACCURACY,
-    SINGLE_ACCURACY,
-    *_named(PAIR_ACCURACY, "arrow", ARROWS),
-    *_named(SINGLE_ACCURACY, "arrow", ARROWS),
-    *_by_scene(SINGLE_ACCURACY),
-    PAIRS_SCORED,
-    *COMMON_METRICS,
-)
+SCORES = {
+    "perception": _scores(
+        SINGLE_ACCURACY,
+        *_by(SINGLE_ACCURACY, "aspect", ASPECTS["perception"]),
+        pairs=False,
+    ),
+    "paired": _scores(
+        PAIR_ACCURACY,
+        SINGLE_ACCURACY,
+        *_by(PAIR_ACCURACY, "aspect", ASPECTS["paired"]),
+        by_scene=(PAIR_ACCURACY, SINGLE_ACCURACY),
+    ),
+    "minimal": _scores(
+        PAIR_ACCURACY,
+        SINGLE_ACCURACY,
+        *_named(PAIR_ACCURACY, "start", ("same", "other")),
+        *_named(SINGLE_ACCURACY, "start", ("same", "other")),
+        by_scene=(PAIR_ACCURACY, SINGLE_ACCURACY),
+    ),
+    "counterfactual": _scores(
+        VERDICT_ACCURACY,
+        BALANCED_ACCURACY,
+        PAIR_ACCURACY,
+        YES_RATE,
+        # The same as the verdicts', by the name that the tasks of the group share.
+        SINGLE_ACCURACY,
+        *_by(VERDICT_ACCURACY, "level", LEVELS),
+        *_by(VERDICT_ACCURACY, "marked", ("marked", "plain")),
+    ),
+    "evidence": _scores(
+        *EVIDENCE_SCORES.values(),
+        # The same as `accuracy`, by the name that the tasks of the group share.
+        SINGLE_ACCURACY,
+        by_scene=(SINGLE_ACCURACY, FAITHFUL),
+        pairs=False,
+        form=EVIDENCE_FORMAT,
+    ),
+    "possible": _scores(
+        SINGLE_ACCURACY,
+        PAIR_ACCURACY,
+        SAYS_POSSIBLE,
+        *_by(SINGLE_ACCURACY, "principle", PRINCIPLES),
+        *_by(PAIR_ACCURACY, "principle", PRINCIPLES),
+    ),
+    "reversal": _scores(
+        PAIR_ACCURACY,
+        SINGLE_ACCURACY,
+        *_named(PAIR_ACCURACY, "arrow", ARROWS),
+        *_named(SINGLE_ACCURACY, "arrow", ARROWS),
+    ),
+}

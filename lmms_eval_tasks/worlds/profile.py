@@ -163,10 +163,13 @@ def tasks_by_view(run: Run) -> dict[str, dict[str, Sequence[Record]]]:
 
 def profiles_of_section(task: str, runs: Sequence[RunRecords]) -> list[ModelProfile]:
     """The profiles that the section of a task shows, of those runs whose first causal task it is."""
+    order = [task_name(subset) for subset in LEADING]
     found = []
     for run in runs:
         tasks = _tasks_beside(task, run)
-        if task == next(iter(sorted(filter(lambda name: _is_causal(tasks[name]), tasks), key=_order)), ""):
+        causal = [name for name, records in tasks.items() if any(step_of_record(one) in CAUSAL for one in records)]
+        first = min(causal, key=lambda name: order.index(name) if name in order else len(order), default="")
+        if task == first:
             found.append(profile_of(replace(run, parts=list(tasks.values()))))
     return [one for one in found if one]
 
@@ -182,12 +185,3 @@ def _tasks_beside(task: str, run: RunRecords) -> Tasks:
     # The report has read this run already, and said what is odd about it.
     whole = read_run(run.results, allow_incomplete=True, allow_predictions=True)
     return tasks_by_view(whole).get(run.view, {})
-
-
-def _is_causal(records: Sequence[Record]) -> bool:
-    return any(step_of_record(record) in CAUSAL for record in records)
-
-
-def _order(task: str) -> int:
-    names = [*map(task_name, LEADING)]
-    return names.index(task) if task in names else len(names)
