@@ -8,25 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.api import Metric, RunRecords
-from lmms_eval_tasks.api.commands import text_table
+from lmms_eval_tasks.api import InputError, Metric, RunRecords
+from lmms_eval_tasks.api.commands import make_console, text_table
+from lmms_eval_tasks.api.runs import Run, read_run
 from lmms_eval_tasks.worlds.export import export_app
 from lmms_eval_tasks.worlds.profile import (
     ALL,
     CAUSAL,
     CONTROL_RIGHT,
     CONTROL_WRONG,
+    CONTROLS,
+    LEADING,
     NO_CONTROL,
     NO_FAILURE,
     SEEN_RIGHTLY,
     STEPS,
     ModelProfile,
+    profile_of,
+    task_name,
+    tasks_by_view,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lmms_eval_tasks.api.runs import Run
 
 
 def profile(
@@ -43,9 +47,6 @@ def profile(
         lmms-eval-tasks worlds profile out/worlds
         lmms-eval-tasks worlds profile out/qwen out/internvl
     """
-    from lmms_eval_tasks.api.commands import make_console
-    from lmms_eval_tasks.api.runs import read_run
-
     finished = [read_run(source, allow_incomplete) for source in runs]
     models = [run.title for run in finished]
     named = [
@@ -64,9 +65,6 @@ def profile(
 
 def profiles_of(run: Run, name: str) -> Sequence[ModelProfile]:
     """The profiles of a run, one for each view of its clips in which it has both kinds of questions."""
-    from lmms_eval_tasks.api import InputError, RunRecords
-    from lmms_eval_tasks.worlds.profile import CONTROLS, LEADING, profile_of, task_name, tasks_by_view
-
     found = []
     for number, (view, tasks) in enumerate(tasks_by_view(run).items(), 1):
         shown = f"{name}, {view}" if view else name

@@ -19,7 +19,7 @@ from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_still_have
 from lmms_eval_tasks.worlds.scenes.families import families
-from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, Scene, World
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, World
 
 DRAWN = "drawn"
 """Folder of an unfinished set with the scenes that were drawn."""
@@ -112,19 +112,6 @@ def linked_events(facts: Facts) -> list[Event]:
     return [event for event in found.values() if event.kind != "starts" or event.body not in said]
 
 
-def prevented(scene: Scene, events: Sequence[Event]) -> list[World]:
-    """For each event the world in which the body that does it is held where it is from the start."""
-    from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
-    from lmms_eval_tasks.worlds.physics.other_worlds import settle_world
-
-    near = nearly_equal(scene)
-    worlds = {
-        name: settle_world(scene, near, Intervention(kind="freeze", bodies=[name]))
-        for name in dict.fromkeys(event.body for event in events)
-    }
-    return [worlds[event.body] for event in events]
-
-
 def causal_links(
     events: Sequence[Event], worlds: Sequence[World]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -163,9 +150,16 @@ class SceneGraph(NamedTuple):
 
 
 def scene_graph(facts: Facts) -> SceneGraph:
-    """Run what the graph of a scene needs; some seconds."""
-    events = linked_events(facts)
-    return SceneGraph(facts, events, *causal_links(events, prevented(facts.scene, events)))
+    """Run the scene with each body that does something held where it is from the start; some seconds."""
+    from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
+    from lmms_eval_tasks.worlds.physics.other_worlds import settle_world
+
+    events, near = linked_events(facts), nearly_equal(facts.scene)
+    held = {
+        name: settle_world(facts.scene, near, Intervention(kind="freeze", bodies=[name]))
+        for name in dict.fromkeys(event.body for event in events)
+    }
+    return SceneGraph(facts, events, *causal_links(events, [held[event.body] for event in events]))
 
 
 def graph_line(graph: SceneGraph) -> dict[str, Any]:
@@ -197,7 +191,7 @@ def question_lines(graph: SceneGraph, random: np.random.Generator) -> list[dict[
     ]
 
 
-class Rule(NamedTuple):
+class GraphRule(NamedTuple):
     """What a graph says of two events; `way` leads from the one to the other, and is empty where nothing links them."""
 
     name: str
@@ -210,17 +204,17 @@ class Rule(NamedTuple):
         return "no" if self.way else "yes"
 
 
-def _rules(graph: SceneGraph) -> Iterator[Rule]:
+def _rules(graph: SceneGraph) -> Iterator[GraphRule]:
     for pair in graph.links:
         if pair[1] - pair[0] == 1:
-            yield Rule("adjacent_linked", 1, pair, list(pair))
+            yield GraphRule("adjacent_linked", 1, pair, list(pair))
     for pair in combinations(range(len(graph.events)), 2):
         if pair not in graph.links and (way := _way(graph.links, *pair)):
-            yield Rule("path", 2, pair, way)
+            yield GraphRule("path", 2, pair, way)
     for pair in graph.independent:
         if not _way(graph.links, *pair):
             name, level = ("adjacent_unlinked", 1) if pair[1] - pair[0] == 1 else ("disconnected", 2)
-            yield Rule(name, level, pair, [])
+            yield GraphRule(name, level, pair, [])
 
 
 def _way(links: Sequence[tuple[int, int]], one: int, other: int) -> list[int]:
@@ -234,13 +228,13 @@ def _way(links: Sequence[tuple[int, int]], one: int, other: int) -> list[int]:
     return []
 
 
-def _balanced(found: Sequence[Rule], random: np.random.Generator) -> list[Rule]:
+def _balanced(found: Sequence[GraphRule], random: np.random.Generator) -> list[GraphRule]:
     by_verdict = [[rule for rule in found if rule.verdict == verdict] for verdict in ("yes", "no")]
     number = min(map(len, by_verdict)) or max(map(len, by_verdict))
     return [rules[place] for rules in by_verdict for place in sorted(random.permutation(len(rules))[:number].tolist())]
 
 
-def _asked(graph: SceneGraph, rule: Rule) -> dict[str, Any]:
+def _asked(graph: SceneGraph, rule: GraphRule) -> dict[str, Any]:
     action, outcome = (graph.events[place].key for place in rule.pair)
     if rule.way:
         chain = ", so that ".join(happened(graph.events[place].key) for place in rule.way)
