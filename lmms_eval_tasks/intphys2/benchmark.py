@@ -41,8 +41,7 @@ from lmms_eval_tasks.api.page import ReferencedMetric, published_models
 from lmms_eval_tasks.api.release import download_dataset, open_release
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS, KINDS, by_parts, heldout_items, read_items, says
-from lmms_eval_tasks.intphys2.hooks import grade
-from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, read_settings
+from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, grade, read_settings
 from lmms_eval_tasks.intphys2.surprise import SURPRISE
 
 # ---- the release, prepared -----------------------------------------------------------------------------------------

@@ -24,8 +24,7 @@ from lmms_eval_tasks.api import InputError, Problems, Record
 from lmms_eval_tasks.api.prompts import Prompt
 from lmms_eval_tasks.intphys2.benchmark import BENCHMARK, FORM, references
 from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
-from lmms_eval_tasks.intphys2.hooks import grade, official_answer
-from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, asks_for_digit, read_settings
+from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, asks_for_digit, grade, official_answer, read_settings
 from lmms_eval_tasks.prompting import imported, sha256
 from lmms_eval_tasks.utils.answers.plausible import IMPOSSIBLE, POSSIBLE, read_plausibility
 from lmms_eval_tasks.utils.data.card import DataSet
