@@ -55,8 +55,9 @@ def scene_of(code: int) -> DrawnScene | None:
 @cache
 def _draw(kind: str, number: int) -> tuple[DrawnScene, ...]:
     rng, code = random.Random(f"{kind}/{number}"), list(KINDS).index(kind) << 16 | number << 2
-    scenes, look = KINDS[kind](rng), {"ground": rng.choice(_GROUNDS), "marked": kind in CHAINS}
-    return tuple(replace(scene, code=code | place, **look) for place, scene in enumerate(scenes))  # type: ignore[arg-type]
+    scenes, ground = KINDS[kind](rng), rng.choice(_GROUNDS)
+    numbered, marked = enumerate(scenes, code), kind in CHAINS
+    return tuple(replace(scene, code=own, ground=ground, marked=marked) for own, scene in numbered)
 
 
 class _Table:

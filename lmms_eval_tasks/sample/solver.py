@@ -28,13 +28,12 @@ Seen = tuple[list[tuple[int, int]], frozenset[tuple[int, int]]]
 """The scene's code and number of each frame, and the bodies that frames show, as (body, number)."""
 
 
-def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = False) -> str:
+def solve(question: str, options: Sequence[str], clip: Path) -> str:
     """Answer a question about a clip, in the form that the benchmark of such questions takes."""
     if not clip.is_file():
         return CANNOT_TELL
     about = clip.stat()
-    codes, bodies = _watch(clip, about.st_mtime_ns, about.st_size)
-    return _answer(question, options, (codes[::-1] if reverse else codes, bodies))
+    return _answer(question, options, _watch(clip, about.st_mtime_ns, about.st_size))
 
 
 def solve_frames(question: str, options: Sequence[str], frames: NDArray[np.uint8]) -> str:

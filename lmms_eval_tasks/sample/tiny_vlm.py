@@ -41,8 +41,7 @@ def write_tiny_vlm(
     released_ids: bool = False,
     family: str = "qwen2_5_vl",
 ) -> Path:
-    """Write a checkpoint of a Qwen-VL with two layers and random weights, under 2 MB, that lmms-eval's adapter
-    loads."""
+    """Write a checkpoint with two layers and random weights, under 2 MB, that lmms-eval's adapters load."""
     import torch
     import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -50,19 +49,21 @@ def write_tiny_vlm(
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
     text = "which option is right, (A) the ball, (B) the box, (C) the ramp, (D) the arm or (E)?"
     tokenizer.train_from_iterator(
         (f"Question {number}: {text}" for number in range(WORDS)),
         trainers.BpeTrainer(
             vocab_size=400,
             special_tokens=[] if released_ids else list(SPECIAL),
-            initial_alphabet=alphabet,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         ),
     )
     if released_ids:
-        tokenizer.model = models.BPE(**_filled(json.loads(tokenizer.to_str())["model"]))
+        # Words that no text has, up to where special tokens begin.
+        trained = json.loads(tokenizer.to_str())["model"]
+        unused = {f"<no word {number}>": number for number in range(len(trained["vocab"]), RELEASED_AT)}
+        tokenizer.model = models.BPE(trained["vocab"] | unused, list(map(tuple, trained["merges"])))
         tokenizer.add_special_tokens(list(RELEASED))
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -124,11 +125,3 @@ def write_tiny_vlm(
         chat_template=DEFAULT_SYSTEM + CHAT_TEMPLATE if released_ids else CHAT_TEMPLATE,
     ).save_pretrained(out)
     return out
-
-
-def _filled(trained: dict[str, Any]) -> dict[str, Any]:
-    """Vocabulary and merges of a trained tokenizer, with words that no text has up to where special tokens begin."""
-    vocabulary = dict(trained["vocab"])
-    for number in range(len(vocabulary), RELEASED_AT):
-        vocabulary[f"<no word {number}>"] = number
-    return {"vocab": vocabulary, "merges": [tuple(merge) for merge in trained["merges"]]}

@@ -44,7 +44,8 @@ class Item(NamedTuple):
 
     def said(self, clip: Path | None = None, reverse: bool = False) -> str:
         """The solver's letter, also where it is in an answer with evidence."""
-        answer = solve(self.doc["question"], self.doc["options"], clip or self.clip, reverse=reverse)
+        asked, shown = (self.doc["question"], self.doc["options"]), clip or self.clip
+        answer = solve_frames(*asked, decode(shown)[::-1]) if reverse else solve(*asked, shown)
         return str(json.loads(answer)["answer_choice"]) if answer.startswith("{") else answer
 
     def is_right(self, *shown: Any, **how: Any) -> bool:

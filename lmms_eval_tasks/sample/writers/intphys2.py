@@ -45,15 +45,6 @@ def join(scenes: Sequence[DrawnScene]) -> dict[str, Frames]:
     return dict(zip(CLIPS, (one, joined(one, other), other, joined(other, one)), strict=True))
 
 
-def part_of(split: str, number: int) -> tuple[str, str]:
-    """The difficulty and the camera of a scene, by its number from 1."""
-    if split == "HeldOut":  # like the hard scenes of Main
-        return "Hard", "Moving"
-    # Each time that a condition comes round again, its difficulty and its camera are others.
-    turn = number + (number - 1) // len(CONDITIONS)
-    return tuple(DIFFICULTIES)[turn % len(DIFFICULTIES)], CAMERAS[turn % len(CAMERAS)]
-
-
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the three splits, and the truth that the held-out one withholds."""
     splits = {"Debug": sizes["debug_scenes"], "Main": sizes["main_scenes"], "HeldOut": sizes["held_out_scenes"]}
@@ -63,7 +54,11 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
         place, rows = folder / RELEASE / split, list[Mapping[str, str]]()
         place.mkdir()
         for number in range(1, scenes + 1):
-            (difficulty, camera), condition = part_of(split, number), CONDITIONS[(number - 1) % len(CONDITIONS)]
+            condition, difficulty, camera = CONDITIONS[(number - 1) % len(CONDITIONS)], "Hard", "Moving"
+            if split != "HeldOut":  # whose scenes are like the hard ones of Main
+                # Each time that a condition comes round again, its difficulty and its camera are others.
+                turn = number + (number - 1) // len(CONDITIONS)
+                difficulty, camera = tuple(DIFFICULTIES)[turn % len(DIFFICULTIES)], CAMERAS[turn % len(CAMERAS)]
             kind = f"{condition} {tuple(DIFFICULTIES).index(difficulty)} {camera}"
             films = join(draw(kind, f"{seed}/{split}/{number}"))
             game = GAMES[condition][CAMERAS.index(camera)]

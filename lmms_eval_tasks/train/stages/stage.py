@@ -32,7 +32,6 @@ from lmms_eval_tasks.utils.core.text import describe
 VIDEO_TAG = "<video>"
 """Where ms-swift puts the clip into a message."""
 MEDIA_TAGS = (VIDEO_TAG, "<image>", "<audio>")
-OWN_COLUMNS = ("messages", "videos")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def check_items(items: Iterable[TrainingItem], issues: Problems) -> None:
         for tag in MEDIA_TAGS:
             if tag in item.prompt or tag in (item.response or ""):
                 issues.add("texts", f"Expected none with {tag}, which ms-swift takes for a clip, but got", item.item_id)
-        if clash := [name for name in OWN_COLUMNS if name in item.columns]:
+        if clash := [name for name in ("messages", "videos") if name in item.columns]:
             issues.add("columns", "Expected other names, but got", f"{describe(clash[0])} ({item.item_id})")
 
 
