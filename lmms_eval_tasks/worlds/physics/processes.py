@@ -58,12 +58,12 @@ def _end_with_parent() -> None:
 
 
 class Workers:
-    """Processes that work through a list; none where one is enough."""
+    """Processes that work through a list in order, no further ahead than they are many; none where one is enough."""
 
     def __init__(self, processes: int | None) -> None:
         """So many processes, or as many as there are cores for this one."""
-        many = processes if processes is not None else count_cores()
-        self._pool = _start(many) if many > 1 else None
+        self._many = processes if processes is not None else count_cores()
+        self._pool = _start(self._many) if self._many > 1 else None
 
     def __enter__(self) -> Workers:
         return self
@@ -74,8 +74,16 @@ class Workers:
             self._pool.shutdown(cancel_futures=True)
 
     def map(self, work: Callable[[Given], Got], given: Iterable[Given]) -> Iterator[Got]:
-        """The results of applying the work to each argument, in order; what is not begun ends with the iterator."""
-        return self._pool.map(work, given) if self._pool else map(work, given)
+        """Yield the results of applying the work to each argument, in order."""
+        if self._pool is None:
+            yield from map(work, given)
+            return
+        # The pool's own `map` begins several more, of which a family that has its scenes needs none.
+        left = iter(given)
+        ahead = [self._pool.submit(work, one) for one in islice(left, self._many)]
+        while ahead:
+            yield ahead.pop(0).result()
+            ahead += [self._pool.submit(work, one) for one in islice(left, 1)]
 
 
 class RenderAnswer(NamedTuple):
