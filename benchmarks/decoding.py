@@ -27,7 +27,7 @@ import numpy as np
 from measuring import Options, film, print_ratio
 
 from lmms_eval_tasks.models.base import Work
-from lmms_eval_tasks.models.clip_reading import WAITING, ClipRoom, OpenClip, ReadAhead
+from lmms_eval_tasks.models.clip_reading import WAITING, OpenClip, ReadAhead, Reading
 from lmms_eval_tasks.utils.core.work import own_cores
 
 FRAMES = 16
@@ -66,7 +66,7 @@ def read_all(clips: Sequence[Path], workers: int, limit: int | None = None) -> M
     lock, seconds, there = threading.Lock(), dict[int, dict[Path | int, float]](), dict[int, int]()
     most = 0
 
-    def read(place: int, room: ClipRoom) -> np.ndarray:
+    def read(place: int, room: Reading[Any]) -> np.ndarray:
         nonlocal most
         begun = own_seconds()
         clip = OpenClip(clips[place], room, growth=1.0)
@@ -91,7 +91,7 @@ def share_waited(clips: Sequence[Path], workers: int) -> float:
     """Share of its time in which a model of `MODEL_SECONDS` an item waits for clips, after the first of them."""
     work, begun, before = Work(), 0.0, 0.0
 
-    def read(clip: Path, room: ClipRoom) -> np.ndarray:
+    def read(clip: Path, room: Reading[Any]) -> np.ndarray:
         opened = OpenClip(clip, room, growth=1.0)
         return opened.read(np.linspace(0, opened.count - 1, FRAMES).round().astype(int).tolist())
 

@@ -1,12 +1,12 @@
 """How long all questions about a clip take with `shared_prefix`, beside lmms-eval's own adapter on the same weights.
 
-Each of the four runs in a process of its own, one after the other, on the same random weights, clips and questions, and
-their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe mode, in fast mode, and the lower
-bound, which decodes, encodes and reads each clip once and computes nothing else but the questions' tokens and the new
-tokens of their answers, for all questions of a clip at once, in a plain loop without `generate`. Clips are films of
-2.1 million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times
-are processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time,
-for Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
+Each of the three runs in a process of its own, one after the other, on the same random weights, clips and questions,
+and their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in fast mode, and the lower bound,
+which decodes, encodes and reads each clip once and computes nothing else but the questions' tokens and the new tokens
+of their answers, for all questions of a clip at once, in a plain loop without `generate`. Clips are films of 2.1
+million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times are
+processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time, for
+Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SCALE = 3
 FILM = 5
 """How many times as many frames a film has as are shown."""
 QUESTION = "Number {number}: which of these would have happened if the red box had not been there, {letters}?"
-ARMS = ("host", "safe", "fast", "bound")
+ARMS = ("host", "fast", "bound")
 ROPE = {"rope_type": "default", "rope_theta": 1_000_000.0}
 CPU = {
     "language": {
@@ -95,7 +95,7 @@ def make_requests(clips: Sequence[Path], questions: int) -> tuple[list[Any], dic
 
 
 def load(arm: str, checkpoint: Path, options: Any) -> Any:
-    """The model of one of the four."""
+    """The model of one of the three."""
     cuda = options.cuda
     device, dtype = ("cuda", "bfloat16") if cuda else ("cpu", "float32")
     pixels = shape_of(options)[0] * shape_of(options)[1]
@@ -111,10 +111,9 @@ def load(arm: str, checkpoint: Path, options: Any) -> Any:
         return model
     from lmms_eval_tasks.models.shared_prefix import SharedPrefix
 
-    mode = "fast" if arm == "bound" else arm
     return SharedPrefix(
-        str(checkpoint),
-        mode=mode,
+        pretrained=str(checkpoint),
+        mode="fast",
         dtype=dtype,
         device=device,
         attn_implementation="sdpa",
@@ -130,7 +129,7 @@ def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
 
     sharer, answers = model._sharer, [""] * len(requests)
     for group in group_by_clip(requests, model.task_dict):
-        clip = sharer.encode(model.inputs.process([question.read() for question in group.questions]))
+        clip = sharer.encode(model.inputs.process([question.read() for question in group]))
         prefix = sharer.read_prefix(clip)
         rows = [SharedQuestion(clip, prefix, text) for text in clip.texts]
         filled = [sharer._fill(row, prefix.length, width_of(rows)) for row in rows]
@@ -149,13 +148,13 @@ def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
                 step = output.logits[:, -1:].argmax(-1)
                 places, masks = places[..., -1:] + 1, torch.cat([masks, masks[:, -1:]], dim=-1)
                 tokens.append(step)
-        for question, row in zip(group.questions, torch.cat(tokens, dim=1), strict=True):
+        for question, row in zip(group, torch.cat(tokens, dim=1), strict=True):
             answers[question.place] = model._read_tokens(row).text
     return answers
 
 
 def run_arm(arm: str, checkpoint: Path, clips: Sequence[Path], questions: int, options: Any) -> dict[str, Any]:
-    """Answers, seconds, and peak memory in GB, of one of the four in this process."""
+    """Answers, seconds, and peak memory in GB, of one of the three in this process."""
     model = load(arm, checkpoint, options)
     requests, model.task_dict = make_requests(clips, questions)
     ask: Callable[[Sequence[Any]], list[Any]] = model.generate_until
@@ -193,7 +192,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shape = {} if options.tiny else CUDA if options.cuda else CPU
-        # No network may run here before the processes of the four: threads do not outlive a fork.
+        # No network may run here before the processes of the three: threads do not outlive a fork.
         in_own_process(partial(write_tiny_vlm, folder / "model", **shape), cuda=options.cuda)
         height, width = shape_of(options)
         for number in range(options.clips):
@@ -206,7 +205,7 @@ def main() -> None:
 
 
 def compare(folder: Path, questions: int, options: Any) -> None:
-    """Run the four, and print what they took."""
+    """Run the three, and print what they took."""
     clips = sorted(folder.glob("*.mp4"))
     measured = {
         arm: in_own_process(run_arm, arm, folder / "model", clips, questions, options, cuda=options.cuda)

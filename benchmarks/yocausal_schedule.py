@@ -74,17 +74,16 @@ def build_engine(arguments: argparse.Namespace, folder: Path, schedule: str, bat
     from tiny_models import BUILDERS, write_tiny_model
 
     from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
-    from lmms_eval_tasks.models.video_diffusion.denoising import Engine
-    from lmms_eval_tasks.models.video_diffusion.latents import Placement
+    from lmms_eval_tasks.models.video_diffusion.denoising import Engine, Placement
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
-    from lmms_eval_tasks.models.video_diffusion.settings import read_family, read_settings
+    from lmms_eval_tasks.models.video_diffusion.settings import read_settings
 
     device = torch.device("cuda" if arguments.cuda else "cpu")
     family = "wan2.1-1.3b" if arguments.cuda else arguments.family
     choices: dict[str, Any] = {"protocol": "official_example"}
     if arguments.cuda:
         settings = read_settings(family, choices)
-        adapter = ADAPTERS[settings.family.adapter](wan_1_3b(device), read_family(family), settings.fps)
+        adapter = ADAPTERS[settings.family.adapter](wan_1_3b(device), settings.family, settings.fps)
         for module in (adapter.pipe.vae, *adapter.denoisers.values(), *adapter.text_encoders):
             module.eval().requires_grad_(False)
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import gc
-import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import torch
 from accelerate import Accelerator
@@ -20,6 +19,7 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 from lmms_eval.utils import simple_parse_args_string
 from PIL.Image import Image
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.asking.samples import sample_of
@@ -30,6 +30,19 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import quote, unknown_argument
 from lmms_eval_tasks.utils.data.card import Row
+
+Value = TypeVar("Value")
+
+
+def agree(make: Callable[[], Value]) -> Value:
+    """What a function returns; an `InputError` of it ends the run on all ranks, each of which has to call this."""
+    value, problem = None, None
+    try:
+        value = make()
+    except InputError as error:
+        problem = str(error)
+    stop_if_any(problem)
+    return value  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -49,53 +62,74 @@ class Request:
         return self.guess(self.doc)
 
 
+class Arguments(BaseModel):
+    """What `--model_args` of a model may hold; a field that the user cannot give has ``init=False``."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+Words = Annotated[str, BeforeValidator(str)]
+"""A text, also one that lmms-eval takes for a number or for true."""
+Form = TypeVar("Form", bound=Arguments)
+WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a whole number from {ge}",
+}
+"""The kind of a pydantic error, or how it begins, to what was expected."""
+
+
+def read_arguments(form: type[Form], given: Mapping[str, Any], model: str) -> Form:
+    """Arguments by their form, or all that is wrong with them; None is as good as nothing."""
+    known = [name for name, field in form.model_fields.items() if field.init is not False]
+    chosen = {name: value for name, value in given.items() if value is not None}
+    problems, errors = Problems(), []
+    for name in (name for name in chosen if name not in known):
+        problems.add(name, unknown_argument(name, known))
+    try:
+        read = form.model_validate(chosen)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+    for detail in errors:
+        name, kind = str(detail["loc"][0]), detail["type"]
+        if kind == "missing":
+            problems.add(name, "Expected this argument but found none.", remedy=f"--model_args {name}=…")
+        elif wanted := WORDS.get(kind) or WORDS.get(kind.partition("_")[0]):
+            problems.add(name, f"Expected {wanted.format(**detail.get('ctx', {}))}, but got {detail['input']!r}.")
+        else:
+            problems.add(name, detail["msg"].replace("{field}", name))
+    problems.raise_if_any(f"{model} cannot be run as asked")
+    return read
+
+
 class OwnModel(lmms):  # type: ignore[misc]
-    """A model of this package, which runs on any number of ranks; arguments that it does not take are refused."""
+    """A model of this package, which runs on any number of ranks; arguments that its form lacks are refused."""
 
     answer_forms = frozenset({AnswerForm.WORDS})
+    form: type[Arguments] = Arguments
 
-    def __init__(self, batch_size: int | str = 1, device: str | None = None, max_batch_size: int | None = None) -> None:
+    def __init__(
+        self, batch_size: int | str = 1, device: str | None = None, max_batch_size: int | None = None, **given: Any
+    ) -> None:
         super().__init__()
         self.accelerator = Accelerator()
         self.device = self.accelerator.device
         self._rank = self.accelerator.process_index
         self._world_size = self.accelerator.num_processes
+        self.arguments: Any = agree(lambda: read_arguments(self.form, given, model_name(type(self))))
 
     @classmethod
     def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> OwnModel:
-        problem = None
+        problems = Problems()
         try:
-            cls.check_arguments(arg_string)
-        except InputError as error:
-            problem = str(error)
-        stop_if_any(problem)
+            simple_parse_args_string(arg_string)
+        except ValueError:
+            problems.add("--model_args", f"Expected name=value,name=value but got {quote(arg_string)}.")
+        agree(lambda: problems.raise_if_any(f"{model_name(cls)} cannot be run as asked"))
         model: OwnModel = super().create_from_arg_string(arg_string, additional_config)
         return model
-
-    @classmethod
-    def argument_names(cls) -> dict[str, bool]:
-        parameters = inspect.signature(cls).parameters.values()
-        hosts = inspect.signature(OwnModel).parameters.keys()
-        return {
-            one.name: one.default is one.empty
-            for one in parameters
-            if one.kind is not one.VAR_KEYWORD and one.name not in hosts
-        }
-
-    @classmethod
-    def check_arguments(cls, arg_string: str) -> None:
-        problems, known = Problems(), cls.argument_names()
-        try:
-            given = simple_parse_args_string(arg_string)
-        except ValueError:
-            given = {name: True for name, needed in known.items() if needed}
-            problems.add("--model_args", f"Expected name=value,name=value but got {quote(arg_string)}.")
-        for name in (name for name in given if name not in known):
-            problems.add(name, unknown_argument(name, known))
-        for name, needed in known.items():
-            if needed and name not in given:
-                problems.add(name, "Expected this argument but found none.", remedy=f"--model_args {name}=…")
-        problems.raise_if_any(f"{model_name(cls)} cannot be run as asked")
 
     def loglikelihood(self, requests: list[Instance]) -> NoReturn:
         raise NotImplementedError(f"{type(self).__name__} answers in text and has no likelihoods.")

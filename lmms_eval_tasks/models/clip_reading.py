@@ -6,7 +6,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -59,20 +59,21 @@ class ReadAhead:
         self.limit = limit or WORKER_BYTES * max(2, self.workers)
 
     def read(
-        self, things: Iterable[Thing], read: Callable[[Thing, ClipRoom], Clip], work: Work
+        self, things: Iterable[Thing], read: Callable[[Thing, Reading[Clip]], Clip], work: Work
     ) -> Generator[tuple[Thing, Reading[Clip]]]:
         """Things with what is read of them, in order."""
         memory = _Memory(self.limit)
 
         def begin(place: int, thing: Thing) -> tuple[Thing, Reading[Clip]]:
-            room = ClipRoom(memory, place)
+            reading: Reading[Clip] = Reading(place, memory, work)
 
             def measured() -> Clip:
-                room.check()
+                reading.check()
                 with work.measure(DECODING):
-                    return read(thing, room)
+                    return read(thing, reading)
 
-            return thing, Reading(pool.submit(measured), room, work)
+            reading.future = pool.submit(measured)
+            return thing, reading
 
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="clips")
         try:
@@ -80,57 +81,74 @@ class ReadAhead:
             ahead = deque(islice(coming, self.workers * AHEAD))
             while ahead:
                 thing, reading = ahead.popleft()
-                memory.wait_for(reading.room.place)
+                memory.change(wanted=reading.place)
                 yield thing, reading
                 ahead.extend(islice(coming, 1))
         except BaseException:  # also where it is closed
-            memory.close()
+            memory.change(is_closed=True)
             raise
         finally:
             pool.shutdown(wait=False)
 
 
+@dataclass
+class _Memory:
+    limit: int
+    sizes: dict[int, int] = field(default_factory=dict)
+    """Of clips, by their places."""
+    wanted: int = 0
+    """The place of the clip that is waited for."""
+    is_closed: bool = False
+    changed: Condition = field(default_factory=Condition)
+
+    def change(self, **values: Any) -> None:
+        with self.changed:
+            vars(self).update(values)
+            self.changed.notify_all()
+
+
 class Reading(Generic[Clip]):
-    def __init__(self, future: Future[Clip], room: ClipRoom, work: Work) -> None:
-        self._future, self.room, self._work = future, room, work
+    """A clip that is read ahead of the model, and its room among the others."""
 
-    def result(self) -> Clip:
-        with self._work.measure(WAITING):
-            return self._future.result()
+    future: Future[Clip]
 
-    def release(self) -> None:
-        """Let go of what was read, so that others have its room."""
-        self._future = Future()
-        self.room.release()
-
-
-class ClipRoom:
-    """The room of one clip among those that are read ahead."""
-
-    def __init__(self, memory: _Memory, place: int) -> None:
-        self._memory, self.place = memory, place
+    def __init__(self, place: int, memory: _Memory, work: Work) -> None:
+        self.place, self._memory, self._work = place, memory, work
 
     def check(self) -> None:
-        """Raise `Stopped` where nobody waits for it any longer."""
-        if self._memory.is_over:
+        """Raise `Stopped` where nobody waits for it any longer: also where the interpreter ends, interrupted."""
+        if self._memory.is_closed or not main_thread().is_alive():
             raise Stopped
 
     def reserve(self, size: int) -> None:
-        """Wait until some more bytes fit."""
-        self._memory.reserve(self.place, size)
+        """Wait until some more bytes fit; a clip that is waited for is read whatever its size."""
+        memory = self._memory
+        with memory.changed:
+            while self.place > memory.wanted and sum(memory.sizes.values()) + size > memory.limit:
+                self.check()
+                memory.changed.wait(POLL)
+            memory.sizes[self.place] = memory.sizes.get(self.place, 0) + size
 
     def settle(self, size: int) -> None:
         """Say how many bytes it has taken in the end, instead of what was reserved."""
-        self._memory.settle(self.place, size)
+        with self._memory.changed:
+            self._memory.sizes[self.place] = size
+            self._memory.changed.notify_all()
+
+    def result(self) -> Clip:
+        with self._work.measure(WAITING):
+            return self.future.result()
 
     def release(self) -> None:
-        self._memory.settle(self.place, 0)
+        """Let go of what was read, so that others have its room."""
+        self.future = Future()
+        self.settle(0)
 
 
 class OpenClip(PyavFrames):
     """A clip that is opened once, and whose frames are decoded as soon as there is room for them."""
 
-    def __init__(self, path: str | Path, room: ClipRoom | None = None, growth: float = 2.0) -> None:
+    def __init__(self, path: str | Path, room: Reading[Any] | None = None, growth: float = 2.0) -> None:
         self._room, self._growth = room, growth
         super().__init__(path, threads=1)
 
@@ -145,58 +163,10 @@ class OpenClip(PyavFrames):
         return super().frame(position)
 
 
-class _Memory:
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._changed = Condition()
-        self._sizes: dict[int, int] = {}
-        self._wanted = 0
-        self._is_closed = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody reads any longer: also where the interpreter ends, after an interrupt."""
-        return self._is_closed or not main_thread().is_alive()
-
-    def wait_for(self, place: int) -> None:
-        """Let a clip be read whatever its size, because it is waited for."""
-        with self._changed:
-            self._wanted = place
-            self._changed.notify_all()
-
-    def reserve(self, place: int, size: int) -> None:
-        with self._changed:
-            while not self._fits(place, size):
-                if self.is_over:
-                    raise Stopped
-                self._changed.wait(POLL)
-            self._sizes[place] = self._sizes.get(place, 0) + size
-
-    def _fits(self, place: int, size: int) -> bool:
-        return place <= self._wanted or sum(self._sizes.values()) + size <= self._limit
-
-    def settle(self, place: int, size: int) -> None:
-        with self._changed:
-            self._sizes[place] = size
-            if not size:
-                del self._sizes[place]
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-
 class ShownVideo(NamedTuple):
     path: str
     start: float | None
     end: float | None
-
-
-class ShownMedia(NamedTuple):
-    videos: tuple[ShownVideo, ...]
-    pictures: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,22 +176,14 @@ class ClipQuestion:
     item: str
     generation: Mapping[str, Any]
     read: Callable[[], ChatMessages]
+    videos: tuple[ShownVideo, ...]
     seed: int | None = None
     """By which one of several samples is drawn."""
 
 
-@dataclass(frozen=True)
-class ClipGroup:
-    """Requests that show the same."""
-
-    media: ShownMedia
-    questions: tuple[ClipQuestion, ...]
-
-
-def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) -> list[ClipGroup]:
-    """Put requests that show the same together, in the order in which each clip is first asked about, without
-    padding."""
-    groups: dict[ShownMedia, list[ClipQuestion]] = {}
+def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) -> list[list[ClipQuestion]]:
+    """Questions that show the same together, in the order in which each clip is first asked about, without padding."""
+    groups: dict[object, list[ClipQuestion]] = {}
     for place, request in enumerate(requests):
         if is_padding(request):
             continue
@@ -229,12 +191,17 @@ def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) ->
         doc = task_dict[task][split][doc_id]
         item = doc.get("item_id", doc_id) if isinstance(doc, Mapping) else doc_id
         read = partial(_read_messages, to_messages, doc)
-        question = ClipQuestion(place, task, str(item), generation, read, seed_of(request))
-        groups.setdefault(media_of(read()), []).append(question)
-    return [ClipGroup(media, tuple(questions)) for media, questions in groups.items()]
+        videos, pictures = _media_of(read())
+        question = ClipQuestion(place, task, str(item), generation, read, videos, seed_of(request))
+        groups.setdefault((videos, pictures), []).append(question)
+    return list(groups.values())
 
 
-def media_of(messages: ChatMessages) -> ShownMedia:
+def _read_messages(to_messages: Callable[[Any], Any], doc: Any) -> ChatMessages:
+    return ChatMessages(messages=to_messages(doc))
+
+
+def _media_of(messages: ChatMessages) -> tuple[tuple[ShownVideo, ...], tuple[str, ...]]:
     parts = [part for message in messages.messages for part in message.content]
     videos = (
         ShownVideo(one.url if isinstance(one.url, str) else str(one.url), one.start_time, one.end_time)
@@ -242,11 +209,7 @@ def media_of(messages: ChatMessages) -> ShownMedia:
         if isinstance(one, ChatVideoContent)
     )
     images, _, _ = messages.extract_media()
-    return ShownMedia(tuple(videos), tuple(map(_digest, images)))
-
-
-def _read_messages(to_messages: Callable[[Any], Any], doc: Any) -> ChatMessages:
-    return ChatMessages(messages=to_messages(doc))
+    return tuple(videos), tuple(map(_digest, images))
 
 
 def _digest(picture: Any) -> str:

@@ -20,20 +20,13 @@ from lmms_eval.api.instance import GenerationResult, Instance
 from lmms_eval.models.chat import vllm as host
 from loguru import logger
 from PIL import Image
+from pydantic import BaseModel, ConfigDict
 from torch import distributed as dist
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Work
-from lmms_eval_tasks.models.clip_reading import (
-    ClipQuestion,
-    ClipRoom,
-    OpenClip,
-    ReadAhead,
-    Reading,
-    ShownVideo,
-    group_by_clip,
-)
+from lmms_eval_tasks.models.clip_reading import ClipQuestion, OpenClip, ReadAhead, Reading, ShownVideo, group_by_clip
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.data.frames import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -52,9 +45,10 @@ LEAST_BY_RATE = 4
 """Fewest frames where a rate is asked for, as qwen-vl-utils has it."""
 
 
-@dataclass(frozen=True)
-class VideoSampling:
+class VideoSampling(BaseModel):
     """Settings for sampling clips, by the names of lmms-eval's vLLM model."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
     nframes: int = 32
     fps: float | None = None
@@ -64,13 +58,9 @@ class VideoSampling:
     def positions(self, first: int, count: int, rate: float) -> list[int]:
         """Numbers of the frames that are taken, an even number of them where there are two or more.
 
-        Source: ``smart_nframes`` of qwen-vl-utils 0.0.14, by which lmms-eval's adapters sample; a clip that has too few
-        frames for it is taken whole instead of refused.
-
-        Args:
-            first: The first frame that may be taken.
-            count: How many may be taken, from there on.
-            rate: The clip's frames per second.
+        From `first` on `count` frames may be taken, of `rate` frames per second. Source: ``smart_nframes`` of
+        qwen-vl-utils 0.0.14, by which lmms-eval's adapters sample; a clip that has too few frames for it is taken whole
+        instead of refused.
         """
         if self.fps is None:
             wanted = float(round(self.nframes / FACTOR) * FACTOR)
@@ -98,7 +88,7 @@ def read_video(
     sampling: VideoSampling,
     start: float | None = None,
     end: float | None = None,
-    room: ClipRoom | None = None,
+    room: Reading[Any] | None = None,
 ) -> SampledVideo:
     file, order = source_of(path)
     reader = OpenClip(path, room)
@@ -139,14 +129,6 @@ def _shrink(frames: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
 LEAST = (0, 32)
 """The version with which it was run. vLLM 0.24 does not yet hand the times of a video to Qwen2.5-VL's processor."""
 REMEDY = "Remedy: pip install 'vllm>=0.32'"
-NO_VLLM = f"shared_vllm answers by vLLM, which is not installed. {REMEDY}"
-OLD_VLLM = f"Expected vLLM 0.32 or later for shared_vllm, but got {{}}, in which it was not run. {REMEDY}"
-
-
-@dataclass(frozen=True)
-class _Request:
-    question: ClipQuestion
-    videos: tuple[ShownVideo, ...]
 
 
 Videos = Mapping[ShownVideo, Reading[SampledVideo]]
@@ -174,16 +156,9 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         super().__init__(model, trust_remote_code=trust_remote_code, **arguments)
         revision = arguments.get("revision")
         self.processor = AutoProcessor.from_pretrained(
-            model,
-            trust_remote_code=trust_remote_code,
-            **({"revision": revision} if revision else {}),
+            model, trust_remote_code=trust_remote_code, **({"revision": revision} if revision else {})
         )
-        self.sampling = VideoSampling(
-            nframes=int(self.nframes),
-            fps=None if self.fps is None else float(self.fps),
-            max_frame_num=int(self.max_frame_num),
-            max_pixels=int(self.max_pixels),
-        )
+        self.sampling = VideoSampling.model_validate(self)
         self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
         """Items whose clip cannot be decoded, by task and item: why, in a word of the list and in more words."""
 
@@ -198,8 +173,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
 
     def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, GenerationResult]]:
         """Answers as they come, each with the place of its request; one to a clip that cannot be decoded is empty."""
-        groups = group_by_clip(requests, self.task_dict)
-        ordered = [_Request(question, group.media.videos) for group in groups for question in group.questions]
+        ordered = [question for group in group_by_clip(requests, self.task_dict) for question in group]
         size = self.batch_size_per_gpu
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
         # Ranks that share a model send together, so that one with fewer requests has to send as often.
@@ -207,8 +181,8 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         bar = tqdm(total=len(requests), desc="shared_vllm", unit="item", disable=self.rank != 0)
         with bar:
             for part, videos in self._decode(parts):
-                for request, text in zip(part, self._send(part, videos), strict=True):
-                    yield request.question.place, GenerationResult(text=text)
+                for question, text in zip(part, self._send(part, videos), strict=True):
+                    yield question.place, GenerationResult(text=text)
                 bar.update(len(part))
 
     def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
@@ -222,9 +196,9 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         dist.all_gather_object(counts, own, group=self._tp_group_cpu)
         return max(counts)
 
-    def _decode(self, parts: Sequence[Sequence[_Request]]) -> Iterator[tuple[Sequence[_Request], Videos]]:
+    def _decode(self, parts: Sequence[Sequence[ClipQuestion]]) -> Iterator[tuple[Sequence[ClipQuestion], Videos]]:
         """Parts with their clips; one that is shown in a part and in the next is decoded once."""
-        shown = [list(dict.fromkeys(video for request in part for video in request.videos)) for part in parts]
+        shown = [list(dict.fromkeys(video for question in part for video in question.videos)) for part in parts]
         new = [[video for video in these if video not in last] for last, these in pairwise([[], *shown])]
         kept: dict[ShownVideo, Reading[SampledVideo]] = {}
         with closing(self._ahead.read([video for these in new for video in these], self._read, self._work)) as readings:
@@ -234,34 +208,34 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
                 for video in kept.keys() - set(coming):
                     kept.pop(video).release()
 
-    def _read(self, video: ShownVideo, room: ClipRoom) -> SampledVideo:
+    def _read(self, video: ShownVideo, room: Reading[SampledVideo]) -> SampledVideo:
         self._work.count("times decoded")
         return read_video(video.path, self.sampling, video.start, video.end, room)
 
-    def _send(self, requests: Sequence[_Request], decoded: Videos) -> list[str]:
+    def _send(self, questions: Sequence[ClipQuestion], decoded: Videos) -> list[str]:
         """Answers to a batch; vLLM is not asked about a clip that cannot be decoded."""
         prompts: list[tuple[dict[str, Any], dict[str, Any]]] = []
         places = []
-        answers = [""] * len(requests)
-        for place, request in enumerate(requests):
+        answers = [""] * len(questions)
+        for place, question in enumerate(questions):
             try:
-                videos = [decoded[video].result() for video in request.videos]
+                videos = [decoded[video].result() for video in question.videos]
             except UnreadableClip as error:
-                self._note_unreadable(request, error)
+                self._note_unreadable(question, error)
                 continue
             places.append(place)
-            sampling = self._resolve_sampling_params(dict(request.question.generation))
-            if request.question.seed is not None:
-                sampling["seed"] = request.question.seed
-            prompts.append((self._prompt(request, videos), sampling))
+            sampling = self._resolve_sampling_params(dict(question.generation))
+            if question.seed is not None:
+                sampling["seed"] = question.seed
+            prompts.append((self._prompt(question, videos), sampling))
         for place, text in zip(places, self._run_tp_synced(prompts, self._ask), strict=True):
             answers[place] = text
         return answers
 
-    def _note_unreadable(self, request: _Request, error: UnreadableClip) -> None:
-        if (request.question.task, request.question.item) not in self.unanswered:
-            logger.warning("{} of {} is not asked: {}", request.question.item, request.question.task, error)
-        self.unanswered[request.question.task, request.question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
+    def _note_unreadable(self, question: ClipQuestion, error: UnreadableClip) -> None:
+        if (question.task, question.item) not in self.unanswered:
+            logger.warning("{} of {} is not asked: {}", question.item, question.task, error)
+        self.unanswered[question.task, question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
 
     def _ask(self, prompts: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[str]:
         if not prompts:
@@ -273,16 +247,16 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         )
         return [output.outputs[0].text for output in outputs]
 
-    def _prompt(self, request: _Request, videos: Sequence[SampledVideo]) -> dict[str, Any]:
+    def _prompt(self, question: ClipQuestion, videos: Sequence[SampledVideo]) -> dict[str, Any]:
         """One prompt as `LLM.generate` takes it.
 
         Source: ``TextPrompt`` of vLLM 0.32 (vllm/inputs/llm.py). ``multi_modal_uuids`` has a name for every item of
         every kind; where it is None, vLLM finds one.
         """
-        messages = request.question.read()
+        messages = question.read()
         images, _, audios = messages.extract_media()
         if audios:
-            raise ValueError(f"Expected texts, pictures and videos of {request.question.task}, but got audio.")
+            raise ValueError(f"Expected texts, pictures and videos of {question.task}, but got audio.")
         template = {} if self.chat_template is None else {"chat_template": self.chat_template}
         text = self.processor.apply_chat_template(
             messages.to_hf_messages(), tokenize=False, add_generation_prompt=True, **template
@@ -303,10 +277,12 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
 
 def _problem_of_vllm() -> str | None:
     if host.LLM is None:
-        return NO_VLLM
+        return f"shared_vllm answers by vLLM, which is not installed. {REMEDY}"
     import vllm
 
-    return OLD_VLLM.format(vllm.__version__) if vllm.__version_tuple__[:2] < LEAST else None
+    if vllm.__version_tuple__[:2] >= LEAST:
+        return None
+    return f"Expected vLLM 0.32 or later for shared_vllm, but got {vllm.__version__}, in which it was not run. {REMEDY}"
 
 
 def _open_picture(picture: Any) -> Image.Image:

@@ -5,55 +5,61 @@ from __future__ import annotations
 import hashlib
 import random
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from loguru import logger
 
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
-from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.models.base import Arguments, Request, RequestModel, Words, agree
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve, solve_frames
 from lmms_eval_tasks.utils.answers.losses import ClipLosses
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import OneOf
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.scoring.record import QuestionText
+
+
+class ConstantArguments(Arguments):
+    response: Words | None = None
 
 
 class ConstantAnswer(RequestModel):
     """Gives one response to every request: a given one, or the first answer that a task's form has, such as the first
     option."""
 
+    form = ConstantArguments
     answer_forms = frozenset(AnswerForm)
 
-    def __init__(self, response: str | None = None, **host: Any) -> None:
-        super().__init__(**host)
-        self.response = None if response is None else str(response)
-
     def answer(self, request: Request) -> str:
-        return request.guesses[0] if self.response is None else self.response
+        given: str | None = self.arguments.response
+        return request.guesses[0] if given is None else given
+
+
+class RandomArguments(Arguments):
+    seed: int = 0
 
 
 class RandomAnswer(RequestModel):
     """Gives a random answer in the form that the task asks for, such as the letter of an option; the same answer for
     the same item and seed, on any rank and in any order; each sample of an item is another draw."""
 
+    form = RandomArguments
     draws = True
     answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
 
-    def __init__(self, seed: int = 0, **host: Any) -> None:
-        super().__init__(**host)
-        is_whole = isinstance(seed, (int, float)) and float(seed).is_integer()
-        stop_if_any(None if is_whole else f"Expected seed to be a whole number, but got {seed!r}.")
-        self.seed = int(seed)
-
     def answer(self, request: Request) -> str:
-        key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}"
+        key = f"{self.arguments.seed}\0{request.task}\0{request.doc['item_id']}"
         key += f"\0{request.sample}" if request.sample > 1 else ""
         guess = random.Random(hashlib.sha256(key.encode()).digest())
         return guess.choice(request.guesses)
+
+
+class ReplayArguments(Arguments):
+    predictions: Words
+    missing: Annotated[str, OneOf(("error", "unparsed"))] = "error"
 
 
 class Replay(RequestModel):
@@ -63,24 +69,17 @@ class Replay(RequestModel):
         predictions: A file of ``{"id": item_id, "response": text}`` lines, a benchmark's official prediction file, a
             sample log of a run of our tasks, or a folder of sample logs (a run's output path, say).
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
-        **host: What lmms-eval passes to every model.
     """
 
+    form = ReplayArguments
     answer_forms = frozenset(AnswerForm)
 
-    def __init__(self, predictions: str, missing: str = "error", **host: Any) -> None:
-        super().__init__(**host)
-        self.source = Path(str(predictions)).expanduser()
-        self.allow_missing = missing == "unparsed"
-        problem = None
-        try:
-            if missing not in ("error", "unparsed"):
-                raise InputError(f"Expected missing to be error or unparsed, not {missing!r}.")
-            kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
-            self.saved = read_responses(self.source, kinds, self.allow_missing)
-        except InputError as error:
-            problem = str(error)
-        stop_if_any(problem)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.source = Path(self.arguments.predictions).expanduser()
+        self.allow_missing = self.arguments.missing == "unparsed"
+        kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
+        self.saved = agree(lambda: read_responses(self.source, kinds, self.allow_missing))
         self.unanswered, self.cut_off = self.saved.unanswered, self.saved.cut_off
         if self.saved.note and self.rank == 0:
             logger.warning("{}", self.saved.note)

@@ -145,8 +145,9 @@ def is_showable(model: str) -> bool:
 def default_checkpoint(model: str, arguments: str) -> str | None:
     from lmms_eval.models import get_model
 
-    own = inspect.signature(get_model(model)).parameters["pretrained"].default
-    return parse_arguments(arguments).get("pretrained") or (None if own is inspect.Parameter.empty else own)
+    own = inspect.signature(get_model(model)).parameters.get("pretrained")
+    default = own.default if own and own.default is not own.empty else None
+    return parse_arguments(arguments).get("pretrained") or default
 
 
 def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.tasks.running import state_of
-from lmms_eval_tasks.models.shared_prefix.positions import REFERENCE_TYPES, Positions, find_positions
+from lmms_eval_tasks.models.shared_prefix.inputs import REFERENCE_TYPES, find_positions
 from lmms_eval_tasks.preview.inputs import (
     ProcessedBatch,
     ProcessedItem,
@@ -156,20 +156,18 @@ def _read_item(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedIt
     ids = inputs["input_ids"][0].tolist()
     pads = {network.config.image_token_id, network.config.video_token_id}
     shown = [place for place, token in enumerate(ids) if token in pads]
-    positions: dict[Positions, int] = {}
+    first_text: dict[bool, int] = {}
     if shown:
-        kind = network.config.model_type
-        known = {name: value for name, value in inputs.items() if not name.startswith("pixel_values")}
-        for whose in Positions if kind in REFERENCE_TYPES else (Positions.LIBRARY,):
-            found = find_positions(network, known, whose)
-            positions[whose] = int(found.reshape(-1, len(ids))[-1, shown[-1] + 1])
+        for of_reference in {False, network.config.model_type in REFERENCE_TYPES}:
+            found = find_positions(network, inputs, of_reference)
+            first_text[of_reference] = int(found.reshape(-1, len(ids))[-1, shown[-1] + 1])
     return ShownItem(
         item.item_id,
         _read_clips(adapter, item, alone),
         len(ids),
         _render(adapter.processor.tokenizer, ids, pads),
-        positions.get(Positions.LIBRARY),
-        positions.get(Positions.REFERENCE),
+        first_text.get(False),
+        first_text.get(True),
     )
 
 

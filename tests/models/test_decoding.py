@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from numbered_clips import write_numbered
 
 from lmms_eval_tasks.models.base import Work
-from lmms_eval_tasks.models.clip_reading import DECODING, WAITING, ClipRoom, OpenClip, ReadAhead, Stopped
+from lmms_eval_tasks.models.clip_reading import DECODING, WAITING, OpenClip, ReadAhead, Reading, Stopped
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import own_cores
 from lmms_eval_tasks.utils.data.frames import PyavFrames
@@ -29,7 +30,7 @@ LIMIT = 10
 def test_clips_come_in_order_and_no_more_are_in_memory_than_fit(sizes: list[int], workers: int, held: int) -> None:
     lock, there, wanted = threading.Lock(), dict[int, int](), [0]
 
-    def read(thing: tuple[int, int], room: ClipRoom) -> int:
+    def read(thing: tuple[int, int], room: Reading[Any]) -> int:
         place, size = thing
         room.reserve(size)
         with lock:
@@ -52,7 +53,7 @@ def test_clips_come_in_order_and_no_more_are_in_memory_than_fit(sizes: list[int]
 
 
 def test_a_clip_that_cannot_be_read_is_its_own_failure() -> None:
-    def read(result: int | None, room: ClipRoom) -> int:
+    def read(result: int | None, room: Reading[Any]) -> int:
         if result is None:
             raise UnreadableClip("cut")
         return result
@@ -70,14 +71,14 @@ def test_a_clip_that_cannot_be_read_is_its_own_failure() -> None:
 
 
 def test_workers_end_where_nobody_waits_any_longer() -> None:
-    def wait_until_stopped(room: ClipRoom) -> None:
+    def wait_until_stopped(room: Reading[Any]) -> None:
         while True:
             room.check()
 
     for wait in (wait_until_stopped, lambda room: room.reserve(2 * LIMIT)):
         begun, ended = threading.Event(), threading.Event()
 
-        def read(place: int, room: ClipRoom, wait: Callable[[ClipRoom], None] = wait) -> int:
+        def read(place: int, room: Reading[Any], wait: Callable[[Reading[Any]], None] = wait) -> int:
             if place:
                 begun.set()  # noqa: B023
                 try:
@@ -98,7 +99,7 @@ def test_an_open_clip_reads_what_a_clip_by_itself_reads(tmp_path: Path) -> None:
     path = write_numbered(tmp_path / "clip.mp4", 20)
     numbers, sizes = [0, 7, 19], list[int]()
 
-    def read(clip: Path, room: ClipRoom) -> tuple[np.ndarray, np.ndarray]:
+    def read(clip: Path, room: Reading[Any]) -> tuple[np.ndarray, np.ndarray]:
         room.reserve = sizes.append  # type: ignore[method-assign, assignment]
         opened = OpenClip(clip, room, growth=2.0)
         return opened.read(numbers), opened.read([3])

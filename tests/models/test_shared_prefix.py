@@ -21,8 +21,8 @@ from tiny_vlms import FAMILIES, write_tiny_family
 
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.models.shared_prefix import SharedPrefix, sharing
+from lmms_eval_tasks.models.shared_prefix.inputs import reference_positions
 from lmms_eval_tasks.models.shared_prefix.model import generation_arguments
-from lmms_eval_tasks.models.shared_prefix.positions import reference_positions
 from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -110,7 +110,7 @@ def load(checkpoint: Callable[[str], Path]) -> Load:
 
     def load(family: str, **arguments: Any) -> SharedPrefix:
         sizes = {"max_num_frames": 8, "min_pixels": 3136, "max_pixels": 25088}
-        return SharedPrefix(str(checkpoint(family)), dtype="float32", device="cpu", **{**sizes, **arguments})
+        return SharedPrefix(pretrained=str(checkpoint(family)), dtype="float32", device="cpu", **{**sizes, **arguments})
 
     return load
 
@@ -159,13 +159,13 @@ def test_answers_are_those_of_plain_generation(
     opened: list[Path] = []
     open_file = av.open
     monkeypatch.setattr(av, "open", lambda path, *rest: (opened.append(Path(path)), open_file(path, *rest))[1])
-    for chosen in ({"mode": "safe"}, {"mode": "fast", "batch_size": 1}, {"mode": "fast", "batch_size": 4}):
+    for chosen in ({"mode": "fast", "batch_size": 1}, {"mode": "fast", "batch_size": 4}):
         model = load(family, **chosen)
         encodes = count_encodes(model)
         opened.clear()
         assert answer(model, requests, documents) == plain, chosen
         assert len(encodes) == len(clips) and sorted(opened) == sorted(clips)
-        assert ("prompt tokens reused" in model.work["counts"]) is (chosen["mode"] == "fast")
+        assert "prompt tokens reused" in model.work["counts"]
     # The first clip shows whether fast mode is right.
     model = load(family)
     assert answer(model, requests, documents) == plain
@@ -187,8 +187,7 @@ def test_answers_are_those_of_the_adapter_of_lmms_eval(
     host._model = host._model.float()
     requests, documents = ask(clips, 2, tasks=("one", "two"))
     answers = answer(host, requests, documents)
-    for mode in ("safe", "fast"):
-        assert answer(load(family, mode=mode, **settings), requests, documents) == answers, mode
+    assert answer(load(family, mode="fast", **settings), requests, documents) == answers
 
 
 @pytest.mark.slow
@@ -198,8 +197,8 @@ def test_a_short_clip_is_shown_whole_beside_a_longer_one(load: Load, clips: list
     assert answer(load("qwen2_5_vl", mode="fast", max_num_frames=20), requests, documents) == alone
 
 
-def test_safe_logits_are_equal_to_the_bit(load: Load, clips: list[Path]) -> None:
-    model = load("qwen2_5_vl", mode="safe")
+def test_logits_of_a_question_by_itself_are_equal_to_the_bit(load: Load, clips: list[Path]) -> None:
+    model = load("qwen2_5_vl")
     _, documents = ask(clips[:1], 2)
     clip = model.inputs.process([ChatMessages(messages=chat_of(doc)) for doc in documents["one"]["test"]])
     wanted = {"return_dict_in_generate": True, "output_logits": True}
@@ -207,13 +206,13 @@ def test_safe_logits_are_equal_to_the_bit(load: Load, clips: list[Path]) -> None
     encoded = model._sharer.encode(clip)
     for text in clip.texts:
         plain = model.model.generate(**clip.media, **text.text, **arguments)
-        safe = model._sharer.generate_alone(encoded, text, arguments)
-        assert torch.equal(torch.stack(plain.logits), torch.stack(safe.logits))
+        alone = model._sharer.generate_alone(encoded, text, arguments)
+        assert torch.equal(torch.stack(plain.logits), torch.stack(alone.logits))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["qwen2_vl", "qwen2_5_vl"])
-def test_positions_of_reference_are_the_same_in_both_modes_and_others_than_the_librarys(
+def test_positions_of_reference_are_the_same_however_asked_and_others_than_the_librarys(
     load: Load, clips: list[Path], family: str
 ) -> None:
     requests, documents = ask(clips, 3)
@@ -223,7 +222,7 @@ def test_positions_of_reference_are_the_same_in_both_modes_and_others_than_the_l
     auto = load(family, **chosen)
     assert answer(auto, requests, documents) == reference and auto.facts["mode"] == "fast"
     assert auto.facts["positions"] == "reference"
-    assert answer(load(family, mode="safe", max_num_frames=24), requests, documents) != reference
+    assert answer(load(family, max_num_frames=24), requests, documents) != reference
 
 
 class OtherLayer:
@@ -231,7 +230,7 @@ class OtherLayer:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_shared_or_is_answered_otherwise_is_asked_in_safe_mode(
+def test_what_cannot_be_shared_or_is_answered_otherwise_is_asked_one_by_one(
     load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests, documents = ask(clips, 2)
@@ -241,7 +240,7 @@ def test_what_cannot_be_shared_or_is_answered_otherwise_is_asked_in_safe_mode(
         patch.setattr(sharing, "DynamicLayer", OtherLayer)
         model, auto = load("qwen2_5_vl", mode="fast"), load("qwen2_5_vl")
         assert answer(model, requests, documents) == answer(auto, requests, documents) == plain
-        assert "prompt tokens reused" not in model.work["counts"] and auto.facts["mode"] == "safe"
+        assert "prompt tokens reused" not in model.work["counts"] and auto.facts["mode"] == "one by one"
     original = sharing.PrefixSharer.generate_together
 
     def spoil(self: Any, rows: Any, generation: Any) -> Any:
@@ -249,9 +248,12 @@ def test_what_cannot_be_shared_or_is_answered_otherwise_is_asked_in_safe_mode(
         layer.keys = layer.keys.flip(-1)
         return original(self, rows, generation)
 
-    monkeypatch.setattr(sharing.PrefixSharer, "generate_together", spoil)
-    model = load("qwen2_5_vl")
-    assert answer(model, requests, documents) == plain and model.facts["mode"] == "safe"
+    for spoiled in (spoil, lambda *_: 1 / 0):
+        monkeypatch.setattr(sharing.PrefixSharer, "generate_together", spoiled)
+        model = load("qwen2_5_vl")
+        assert answer(model, requests, documents) == plain and model.facts["mode"] == "one by one"
+    assert model.facts["why"] == "ZeroDivisionError: division by zero"
+    assert answer(load("qwen2_5_vl", mode="safe"), requests, documents) == plain, "which warns"
 
 
 def test_questions_without_a_clip_are_answered_and_a_sampled_answer_reads_its_prompt_whole(
@@ -422,8 +424,7 @@ def test_a_run_in_which_clip_after_clip_fails_alike_ends(
 def test_arguments_that_cannot_be_used_are_refused(load: Load, expected: Expected) -> None:
     messages = []
     for family, arguments in (
-        ("qwen2_5_vl", {"mode": "quick"}),
-        ("qwen2_5_vl", {"positions": "theirs"}),
+        ("qwen2_5_vl", {"mode": "quick", "positions": "theirs"}),
         ("qwen3_vl", {"positions": "reference"}),
     ):
         with pytest.raises(InputError) as refused:
@@ -431,7 +432,7 @@ def test_arguments_that_cannot_be_used_are_refused(load: Load, expected: Expecte
         messages.append(str(refused.value))
     expected("\n".join(messages))
     with pytest.raises(InputError, match="video-language model that AutoModelForImageTextToText"):
-        SharedPrefix("/nowhere/at/all", device="cpu")
+        SharedPrefix(pretrained="/nowhere/at/all", device="cpu")
 
 
 # ``get_rope_index`` of transformers 4.57.6, taken out of ``modeling_qwen2_5_vl.py`` and ``modeling_qwen2_vl.py`` and

@@ -223,7 +223,7 @@ def test_arguments_reach_vllm_and_no_other(build: Callable[..., Any], clips: dic
     model = build(f"max_model_len=4096,{limits},gpu_memory_utilization=0.5,chat_template={template}")
     assert model.client.arguments["max_model_len"] == 4096
     assert model.client.arguments["gpu_memory_utilization"] == 0.5
-    assert model.sampling == VideoSampling(32, 2.0, 64, 1000)
+    assert model.sampling == VideoSampling(nframes=32, fps=2.0, max_frame_num=64, max_pixels=1000)
     ask(model, ("t", [clips["c"]]))
     assert model.client.prompts[0]["prompt"] == "own <|video_pad|>Q:q0"
     with pytest.raises(TypeError, match="max_modle_len"):

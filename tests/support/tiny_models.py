@@ -269,10 +269,9 @@ def tiny_checkpoint(root: Path, family: str) -> Path:
     return folder if (folder / "model_index.json").is_file() else write_tiny_model(family, folder)
 
 
-def tiny_engine(root: Path, family: str, batch: int | None = 20, offload: str = "none", **choices: Any) -> Any:
+def tiny_engine(root: Path, family: str, batch: int | None = 20, offload: str = "false", **choices: Any) -> Any:
     """An engine on the CPU, in float32 and at the tiny model's own sizes unless chosen otherwise."""
-    from lmms_eval_tasks.models.video_diffusion.denoising import Engine
-    from lmms_eval_tasks.models.video_diffusion.latents import Placement
+    from lmms_eval_tasks.models.video_diffusion.denoising import Engine, Placement
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
     from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
 

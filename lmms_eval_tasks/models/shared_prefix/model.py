@@ -4,39 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from enum import Enum
+from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from loguru import logger
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.models.base import OwnModel, RepeatedFailures, describe_error, free_memory, is_out_of_memory
-from lmms_eval_tasks.models.clip_reading import ClipGroup, ClipQuestion, ClipRoom, ReadAhead, Reading, group_by_clip
+from lmms_eval_tasks.models.base import OwnModel, RepeatedFailures, agree, describe_error, free_memory, is_out_of_memory
+from lmms_eval_tasks.models.clip_reading import ClipQuestion, ReadAhead, Reading, group_by_clip
 from lmms_eval_tasks.models.shared_prefix.inputs import (
-    FrameSettings,
+    AUTO,
+    PlainInputs,
+    PrefixArguments,
     ProcessedClip,
     QwenInputs,
     ShownText,
     load_checkpoint,
 )
-from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
 from lmms_eval_tasks.models.shared_prefix.sharing import (
-    AUTO,
-    Asked,
     Batching,
     EncodedClip,
     PrefixSharer,
-    ReadClip,
-    SharingMode,
+    SharedQuestion,
     compare,
     read_batch_size,
     width_of,
 )
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -61,15 +57,6 @@ def generation_arguments(asked: Mapping[str, Any], tokenizer: Any, use_cache: bo
     }
 
 
-def why_alone(arguments: Mapping[str, Any]) -> str | None:
-    """Return the reason a question cannot share the read prefix, or None if it can."""
-    if arguments["do_sample"]:
-        return "an answer that is sampled"
-    if arguments["num_beams"] > 1:
-        return "an answer that is searched with beams"
-    return None if arguments["use_cache"] else "a model that keeps no keys and values"
-
-
 def read_answer(tokens: torch.Tensor, tokenizer: Any, has_thought: bool) -> GenerationResult:
     """The text of an answer; a batch fills up the shorter ones after their end."""
     fillers = {tokenizer.eos_token_id, tokenizer.pad_token_id}
@@ -81,9 +68,20 @@ def read_answer(tokens: torch.Tensor, tokenizer: Any, has_thought: bool) -> Gene
 
 
 ALONE = "Where questions cannot be answered together, they are answered alone ({})."
+NO_SAFE_MODE = "mode=safe will go: leave it out. Answers that a shared prompt would change are given one by one anyway."
 Answer = tuple[ClipQuestion, GenerationResult | None]
 """A question and its answer; None where there is none, which `SharedPrefix.unanswered` explains."""
-Kind = TypeVar("Kind", bound=Enum)
+Group = Sequence[ClipQuestion]
+"""Questions that show the same."""
+Row = tuple[ClipQuestion, SharedQuestion]
+
+
+@dataclass(frozen=True)
+class ReadClip:
+    encoded: EncodedClip
+    texts: Mapping[ClipQuestion, ShownText]
+    rows: Mapping[ClipQuestion, SharedQuestion] = field(default_factory=dict)
+    """Questions that go on from what was read for all of them."""
 
 
 class SharedPrefix(OwnModel):
@@ -92,62 +90,40 @@ class SharedPrefix(OwnModel):
     is_simple = False
     shows_clips = True
     reads_orders = True
+    form = PrefixArguments
 
-    def __init__(
-        self,
-        pretrained: str,
-        mode: str = AUTO,
-        positions: str = Positions.LIBRARY.value,
-        dtype: str = AUTO,
-        revision: str | None = None,
-        device_map: str | None = None,
-        attn_implementation: str | None = None,
-        use_cache: bool = True,
-        max_num_frames: int = FrameSettings.max_num_frames,
-        fps: float | None = None,
-        min_pixels: int = FrameSettings.min_pixels,
-        max_pixels: int = FrameSettings.max_pixels,
-        total_pixels: int | None = None,
-        system_prompt: str = FrameSettings.system_prompt,
-        enable_thinking: bool | None = None,
-        decode_workers: int | None = None,
-        batch_size: int | str = AUTO,
-        device: str | None = None,
-        max_batch_size: int | None = None,
-    ) -> None:
-        super().__init__(batch_size, device, max_batch_size)
+    def __init__(self, batch_size: int | str = AUTO, device: str | None = None, **given: Any) -> None:
+        super().__init__(device=device, **given)
         if self._world_size == 1 and device is not None:
             self.device = torch.device(device)
-        self.max_num_frames, self.fps = max_num_frames, fps
-        self._ahead = ReadAhead(decode_workers)
-        frames = FrameSettings(
-            max_num_frames, fps, min_pixels, max_pixels, total_pixels, system_prompt, enable_thinking
-        )
-        message = None
-        try:
-            self._mode = None if mode == AUTO else _choose(SharingMode, mode, "mode")
-            self._positions = _choose(Positions, positions, "positions")
-            most = read_batch_size(batch_size)
-            spread = device_map if self._world_size == 1 and device_map else {"": self.device}
-            loaded = load_checkpoint(pretrained, revision, dtype, spread, attn_implementation, frames)
-            self._model, self.tokenizer, self.inputs = loaded.model, loaded.tokenizer, loaded.inputs
-            check_positions(self._model.config.model_type, self._positions)
-        except InputError as error:
-            message = str(error)
-        stop_if_any(message)
+        arguments = self.arguments
+        self._ahead = ReadAhead(arguments.decode_workers)
+        most, (self._model, self.tokenizer, self.inputs) = agree(lambda: self._load(batch_size))
         # The weights are gone when a run card is written.
         self._attention = getattr(self._model.config, "_attn_implementation", None) or "not known"
+        self.max_num_frames, self.fps = arguments.max_num_frames, arguments.fps
         # Only qwen-vl-utils keeps to them, so that nobody takes the frames of other families to be of such sizes.
         has_limits = isinstance(self.inputs, QwenInputs)
-        self.min_pixels = min_pixels if has_limits else None
-        self.max_pixels = max_pixels if has_limits else None
+        self.min_pixels = arguments.min_pixels if has_limits else None
+        self.max_pixels = arguments.max_pixels if has_limits else None
         pad = self.tokenizer.pad_token_id
-        self._sharer = PrefixSharer(self._model, self._positions, self.tokenizer.eos_token_id if pad is None else pad)
+        self._sharer = PrefixSharer(
+            self._model, arguments.positions == "reference", self.tokenizer.eos_token_id if pad is None else pad
+        )
         self._batching = Batching(most, self._sharer.device)
+        self._shares: bool | None = {AUTO: None, "fast": True, "safe": False}[arguments.mode]
+        """Whether questions go on from what was read for all; None until answers have been compared."""
         self._reason = "as asked"
-        self._use_cache = use_cache
         self._notes: set[str] = set()
         self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
+        if self._shares is False:
+            self._note(NO_SAFE_MODE)
+
+    def _load(self, batch_size: int | str) -> tuple[int | None, tuple[Any, Any, PlainInputs]]:
+        arguments, most = self.arguments, read_batch_size(batch_size)
+        alone = self._world_size == 1
+        spread = arguments.device_map if alone and arguments.device_map else {"": self.device}
+        return most, load_checkpoint(arguments, spread)
 
     @property
     def model(self) -> Any:
@@ -156,10 +132,11 @@ class SharedPrefix(OwnModel):
     @property
     def facts(self) -> dict[str, Any]:
         """For a run card: what is shared, why not more, whose positions are used, and how attention is computed."""
+        modes = {None: "no question could be shared", True: "fast", False: "one by one"}
         return {
-            "mode": self._mode.value if self._mode else "no question could be shared",
+            "mode": modes[self._shares],
             "why": self._reason,
-            "positions": self._positions.value,
+            "positions": self.arguments.positions,
             "attention": self._attention,
             "questions at once": f"{'up to ' if self._batching.is_auto else ''}{self._batching.most}",
         }
@@ -168,9 +145,9 @@ class SharedPrefix(OwnModel):
     def work(self) -> dict[str, Any]:
         """For a run card: seconds of each stage and counts, on this rank."""
         facts = self._sharer.work.as_facts()
-        if self._mode:
+        if self._shares:
             # Each rank compares for itself, and the card has the first rank's mode.
-            facts["counts"][f"ranks in {self._mode.value} mode"] = 1
+            facts["counts"]["ranks in fast mode"] = 1
         return facts
 
     def generate_until(self, requests: list[Instance]) -> list[Any]:
@@ -198,10 +175,10 @@ class SharedPrefix(OwnModel):
             names = summarize_names([f"{task} {item}" for task, item in self.unanswered])
             logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
 
-    def _process(self, group: ClipGroup, room: ClipRoom) -> ProcessedClip:
-        return self.inputs.process([question.read() for question in group.questions], room)
+    def _process(self, group: Group, reading: Reading[ProcessedClip]) -> ProcessedClip:
+        return self.inputs.process([question.read() for question in group], reading)
 
-    def _answer_groups(self, groups: Sequence[ClipGroup]) -> Iterator[list[Answer]]:
+    def _answer_groups(self, groups: Sequence[Group]) -> Iterator[list[Answer]]:
         """Answers to the questions of each group; where a group fails, none, and why."""
         waiting: list[ReadClip] = []
         with closing(self._ahead.read(groups, self._process, self._sharer.work)) as readings:
@@ -216,83 +193,91 @@ class SharedPrefix(OwnModel):
                 if not isinstance(clip, ReadClip):
                     yield clip or []
                     continue
-                arguments = self._arguments(group.questions[0])
-                if waiting and not self._batching.go_together([*waiting, clip], arguments):
+                if not clip.rows:
+                    yield from self._answer([*waiting, clip])
+                    waiting = []
+                    continue
+                new_tokens = self._arguments(group[0])["max_new_tokens"]
+                rows = [row for one in (*waiting, clip) for row in one.rows.values()]
+                if waiting and not self._batching.go_together(rows, new_tokens):
                     yield from self._answer(waiting)
                     waiting = []
-                if clip.prefix is None:
-                    yield from self._answer([clip])
-                else:
-                    waiting.append(clip)
+                waiting.append(clip)
             yield from self._answer(waiting)
 
     def _try_to_read(
-        self, group: ClipGroup, reading: Reading[ProcessedClip], beside: Sequence[ReadClip] = ()
+        self, group: Group, reading: Reading[ProcessedClip], beside: Sequence[ReadClip] = ()
     ) -> ReadClip | list[Answer] | None:
         """A clip as its questions are answered from; no answers, and why, where that fails."""
         try:
             clip = reading.result()
-            self._choose_mode(group, clip)
-            encoded = self._sharer.encode(clip)
-            return self._read_prefix(group, encoded, is_alone=not beside)
+            self._compare(group, clip)
+            return self._read_prefix(group, self._sharer.encode(clip), is_alone=not beside)
         except Exception as error:  # of a decoder, a processor or the model
             if beside and is_out_of_memory(error):
                 return None
-            return [self._leave_out(question, error) for question in group.questions]
+            return [self._leave_out(question, error) for question in group]
 
-    def _read_prefix(self, group: ClipGroup, encoded: EncodedClip, is_alone: bool) -> ReadClip:
+    def _compare(self, group: Group, clip: ProcessedClip) -> None:
+        """On the first clip with a question that can share, see whether answers are those of plain generation."""
+        if self._shares is not None or not clip.media or not self._shareable(group):
+            return
+        try:
+            self._shares, self._reason = compare(self._sharer, clip, self._arguments(group[0]))
+        except Exception as error:  # of the model
+            if is_out_of_memory(error):
+                raise
+            self._shares, self._reason = False, describe_error(error)
+        if not self._shares:
+            self._note(f"shared_prefix answers one by one from here on, and reads each prompt whole: {self._reason}.")
+
+    def _read_prefix(self, group: Group, encoded: EncodedClip, is_alone: bool) -> ReadClip:
         """A clip with what its questions share, where they share something."""
-        shareable = self._shareable(group.questions)
-        if self._mode is not SharingMode.FAST or len(shareable) < (1 if self._batching.most > 1 else 2):
-            return ReadClip(group, encoded)
+        texts = dict(zip(group, encoded.texts, strict=True))
+        shareable, prefix = self._shareable(group), None
+        if not self._shares or len(shareable) < (1 if self._batching.most > 1 else 2):
+            return ReadClip(encoded, texts)
         try:
             prefix = self._sharer.read_prefix(encoded)
+            if prefix is None and encoded.shown:
+                self._note("Prompts are read whole where they differ before the clip, or the model's cache is another.")
         except Exception as error:  # reading each prompt by itself takes less memory
             if is_out_of_memory(error) and not is_alone:
                 raise
             self._note(ALONE.format(describe_error(error)))
-            prefix = None
-        else:
-            if prefix is None and encoded.shown:
-                self._note("Prompts are read whole where they differ before the clip, or the model's cache is another.")
-        return ReadClip(group, encoded, prefix, tuple(shareable) if prefix else ())
-
-    def _choose_mode(self, group: ClipGroup, clip: ProcessedClip) -> None:
-        """On the first clip with a question that can share, see whether fast mode answers as plain generation does."""
-        if self._mode is not None or not clip.media or not self._shareable(group.questions):
-            return
-        comparison = compare(self._sharer, clip, self._arguments(group.questions[0]))
-        self._mode = SharingMode.FAST if comparison and comparison.equal else SharingMode.SAFE
-        self._reason = "prompts or the model's cache cannot be shared"
-        if comparison:
-            self._reason = f"compared with plain generation: {comparison.text}"
-        if self._mode is SharingMode.SAFE:
-            logger.warning("shared_prefix goes on in safe mode, in which each prompt is read whole: {}.", self._reason)
+        rows = {one: SharedQuestion(encoded, prefix, texts[one]) for one in shareable} if prefix else {}
+        return ReadClip(encoded, texts, rows)
 
     def _shareable(self, questions: Sequence[ClipQuestion]) -> list[ClipQuestion]:
         """The questions whose answers can be generated from what was read for others; says once why others cannot."""
         shareable = []
         for question in questions:
-            if reason := why_alone(self._arguments(question)):
-                self._note(f"Prompts are read whole for {reason}.")
+            arguments = self._arguments(question)
+            if arguments["do_sample"]:
+                self._note("Prompts are read whole for an answer that is sampled.")
+            elif arguments["num_beams"] > 1:
+                self._note("Prompts are read whole for an answer that is searched with beams.")
+            elif not arguments["use_cache"]:
+                self._note("Prompts are read whole for a model that keeps no keys and values.")
             else:
                 shareable.append(question)
         return shareable
 
     def _arguments(self, question: ClipQuestion) -> dict[str, Any]:
-        return generation_arguments(question.generation, self.tokenizer, self._use_cache)
+        return generation_arguments(question.generation, self.tokenizer, self.arguments.use_cache)
 
     def _answer(self, clips: Sequence[ReadClip]) -> Iterator[list[Answer]]:
         """Answers to the questions of each of some clips, in batches that are generated alike."""
-        alike: dict[str, list[Asked]] = {}
+        alike: dict[str, list[Row]] = {}
         for clip in clips:
-            for question, row in clip.rows():
+            for question, row in clip.rows.items():
                 alike.setdefault(repr(self._arguments(question)), []).append((question, row))
         answers: dict[ClipQuestion, GenerationResult] = {}
         for rows in alike.values():
             arguments = self._arguments(rows[0][0])
-            for part in self._batching.parts(rows, arguments):
-                answers |= self._answer_together(part, arguments)
+            size = self._batching.fitting([row for _, row in rows], arguments["max_new_tokens"])
+            for first in range(0, len(rows), size):
+                answers |= self._answer_together(rows[first : first + size], arguments)
         for clip in clips:
             yield [
                 (question, answers[question])
@@ -302,7 +287,7 @@ class SharedPrefix(OwnModel):
             ]
 
     def _answer_together(
-        self, rows: Sequence[Asked], arguments: Mapping[str, Any]
+        self, rows: Sequence[Row], arguments: Mapping[str, Any]
     ) -> dict[ClipQuestion, GenerationResult]:
         """Answers to questions at once; out of memory, to each half of them; none where that does not help."""
         asked = [row for _, row in rows]
@@ -330,7 +315,7 @@ class SharedPrefix(OwnModel):
             return self._leave_out(question, error)
 
     def _read_tokens(self, tokens: torch.Tensor) -> GenerationResult:
-        return read_answer(tokens, self.tokenizer, bool(self.inputs.settings.enable_thinking))
+        return read_answer(tokens, self.tokenizer, bool(self.arguments.enable_thinking))
 
     def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
         if is_out_of_memory(error):
@@ -345,11 +330,3 @@ class SharedPrefix(OwnModel):
         if text not in self._notes:
             self._notes.add(text)
             logger.warning("{}", text)
-
-
-def _choose(kind: type[Kind], name: str, argument: str) -> Kind:
-    try:
-        return kind(name)
-    except ValueError:
-        known = ", ".join(member.value for member in kind)
-        raise InputError(f"Expected {argument} to be one of {known}, but got {name!r}.") from None

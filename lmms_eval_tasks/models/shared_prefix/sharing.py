@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import groupby, takewhile
 from typing import Any
 
@@ -16,18 +15,18 @@ from transformers.cache_utils import DynamicLayer
 
 from lmms_eval_tasks.host.asking.costs import PROMPT, REUSED
 from lmms_eval_tasks.models.base import Work
-from lmms_eval_tasks.models.clip_reading import ClipGroup, ClipQuestion
-from lmms_eval_tasks.models.shared_prefix.inputs import ProcessedClip, ShownText, to_device, without_pixels
-from lmms_eval_tasks.models.shared_prefix.positions import Positions, find_positions
+from lmms_eval_tasks.models.shared_prefix.inputs import (
+    AUTO,
+    ProcessedClip,
+    ShownText,
+    find_positions,
+    to_device,
+    without_pixels,
+)
 from lmms_eval_tasks.utils.core.errors import InputError
 
 ENCODED = "mm_encoder_outputs"
 """The argument by which models of transformers take what their vision encoder has given."""
-
-
-class SharingMode(str, Enum):
-    SAFE = "safe"
-    FAST = "fast"
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,17 @@ class EncodedClip:
 
 
 class PrefixSharer:
-    def __init__(self, model: Any, positions: Positions, pad: int) -> None:
-        self.model, self.positions, self.pad = model, positions, pad
+    def __init__(self, model: Any, of_reference: bool, pad: int) -> None:
+        self.model, self.of_reference, self.pad = model, of_reference, pad
         self.work = Work()
 
     @property
     def device(self) -> torch.device:
         device: torch.device = self.model.get_input_embeddings().weight.device
         return device
+
+    def positions(self, inputs: Mapping[str, Any]) -> torch.Tensor:
+        return find_positions(self.model, inputs, self.of_reference)
 
     def encode(self, clip: ProcessedClip) -> EncodedClip:
         with self.work.measure("encoding", self.device), torch.no_grad():
@@ -72,8 +74,8 @@ class PrefixSharer:
         self.work.count(PROMPT, len(text.ids))
         with self.work.measure("generating", self.device):
             inputs = {**clip.known, **to_device(text.text, self.device)}
-            if self.positions is Positions.REFERENCE:
-                inputs["position_ids"] = find_positions(self.model, inputs, self.positions)
+            if self.of_reference:
+                inputs["position_ids"] = self.positions(inputs)
             return self.model.generate(**inputs, **clip.renew_shown(), **generation)
 
     def read_prefix(self, clip: EncodedClip, less: int = 0) -> Prefix | None:
@@ -87,7 +89,7 @@ class PrefixSharer:
             inputs = {**clip.known, **to_device(first.text, self.device)}
             self.model(
                 input_ids=inputs["input_ids"][:, :length],
-                position_ids=find_positions(self.model, inputs, self.positions)[..., :length],
+                position_ids=self.positions(inputs)[..., :length],
                 past_key_values=cache,
                 use_cache=True,
                 logits_to_keep=1,
@@ -122,7 +124,7 @@ class PrefixSharer:
         """Tokens, mask and positions of a question, filled up before and after its prefix."""
         inputs = {**row.clip.known, **to_device(row.text.text, self.device)}
         ids = inputs["input_ids"]
-        positions = find_positions(self.model, inputs, self.positions)
+        positions = self.positions(inputs)
         before = longest - row.prefix.length
         after = width - before - ids.shape[1]
         return tuple(
@@ -192,7 +194,6 @@ def _insert(values: torch.Tensor, place: int, count: int, filler: int) -> torch.
     return torch.cat([values[..., :place], filled, values[..., place:]], dim=-1)
 
 
-AUTO = "auto"
 MOST = 32
 """Most questions that are answered at once where the number is not given."""
 ALIKE = 1.25
@@ -201,27 +202,6 @@ CPU_BYTES = 2_000_000_000
 """Of the caches of questions that are answered at once, where they lie in main memory."""
 GPU_SHARE = 0.5
 """Of the device's memory beside the weights that these caches may take."""
-
-Asked = tuple[ClipQuestion, SharedQuestion]
-"""A request, and its question as it is answered with others."""
-
-
-@dataclass(frozen=True)
-class ReadClip:
-    group: ClipGroup
-    encoded: EncodedClip
-    prefix: Prefix | None = None
-    together: tuple[ClipQuestion, ...] = ()
-
-    @property
-    def texts(self) -> Mapping[ClipQuestion, ShownText]:
-        return dict(zip(self.group.questions, self.encoded.texts, strict=True))
-
-    def rows(self) -> list[Asked]:
-        if self.prefix is None:
-            return []
-        texts = self.texts
-        return [(question, SharedQuestion(self.encoded, self.prefix, texts[question])) for question in self.together]
 
 
 class Batching:
@@ -232,24 +212,15 @@ class Batching:
             whole = torch.cuda.get_device_properties(device).total_memory
             self.limit = int(GPU_SHARE * (whole - torch.cuda.memory_allocated(device)))
 
-    def go_together(self, clips: Sequence[ReadClip], arguments: Mapping[str, Any]) -> bool:
-        if any(clip.prefix is None for clip in clips):
-            return False
-        rows = [row for clip in clips for _, row in clip.rows()]
+    def go_together(self, rows: Sequence[SharedQuestion], new_tokens: int) -> bool:
         lengths = [row.prefix.length for row in rows]
-        return max(lengths) <= ALIKE * min(lengths) and len(rows) <= self._fitting(rows, arguments)
+        return max(lengths) <= ALIKE * min(lengths) and len(rows) <= self.fitting(rows, new_tokens)
 
-    def parts(self, rows: Sequence[Asked], arguments: Mapping[str, Any]) -> Iterator[list[Asked]]:
-        size = self._fitting([row for _, row in rows], arguments)
-        for first in range(0, len(rows), size):
-            yield list(rows[first : first + size])
-
-    def _fitting(self, rows: Sequence[SharedQuestion], arguments: Mapping[str, Any]) -> int:
+    def fitting(self, rows: Sequence[SharedQuestion], new_tokens: int) -> int:
         """Return the number of such questions that fit; at least one."""
         if not self.is_auto:
             return self.most
-        tokens = width_of(rows) + arguments["max_new_tokens"]
-        row_bytes = tokens * max(row.prefix.token_bytes for row in rows)
+        row_bytes = (width_of(rows) + new_tokens) * max(row.prefix.token_bytes for row in rows)
         return max(1, min(self.most, int(self.limit / row_bytes)))
 
     def halve(self, rows: int) -> None:
@@ -278,52 +249,36 @@ hundred times the bound of float32.
 """
 
 
-@dataclass(frozen=True)
-class ModeComparison:
-    """Answers from a shared prefix beside those of plain generation."""
-
-    distance: float
-    same_tokens: bool
-    tolerance: float
-
-    @property
-    def equal(self) -> bool:
-        return self.same_tokens and self.distance <= self.tolerance
-
-    @property
-    def text(self) -> str:
-        tokens = "the same tokens" if self.same_tokens else "other tokens"
-        return f"{tokens}, logits within {self.distance:.1e} (rounding: {self.tolerance:g})"
-
-
-def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> ModeComparison | None:
-    """Compare answers to a clip's first questions; None where these cannot share a prefix."""
+def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether a clip's first questions are answered from a shared prefix as by plain generation, and how alike."""
     asked = {**generation, "max_new_tokens": min(TOKENS, generation["max_new_tokens"])}
     asked |= {"return_dict_in_generate": True, "output_logits": True}
     # The work of comparing is not that of answering.
-    sharer = PrefixSharer(sharer.model, sharer.positions, sharer.pad)
+    sharer = PrefixSharer(sharer.model, sharer.of_reference, sharer.pad)
     encoded = sharer.encode(clip)
     prefix, shorter = sharer.read_prefix(encoded), sharer.read_prefix(encoded, less=1)
     if prefix is None:
-        return None
+        return False, "prompts or the model's cache cannot be shared"
     rows = [SharedQuestion(encoded, shorter or prefix, text) for text in clip.texts[:QUESTIONS]]
     rows.append(SharedQuestion(encoded, prefix, clip.texts[0]))
     together = sharer.generate_together(rows, asked)
     prompt = width_of(rows)
-    distances, same = [0.0], True
+    distance, same = 0.0, True
     for place, row in enumerate(rows):
-        text = row.text
-        inputs = to_device({**clip.media, **text.text}, sharer.device)
-        if sharer.positions is Positions.REFERENCE:
-            inputs["position_ids"] = find_positions(sharer.model, inputs, sharer.positions)
+        inputs = to_device({**clip.media, **row.text.text}, sharer.device)
+        if sharer.of_reference:
+            inputs["position_ids"] = sharer.positions(inputs)
         plain = sharer.model.generate(**inputs, **asked)
-        own, shared = plain.sequences[0, len(text.ids) :], together.sequences[place, prompt:]
+        own, shared = plain.sequences[0, len(row.text.ids) :], together.sequences[place, prompt:]
         for step, token in enumerate(own):
-            distances.append(_distance(plain.logits[step][0], together.logits[step][place]))
+            distance = max(distance, _distance(plain.logits[step][0], together.logits[step][place]))
             if int(token) != int(shared[step]):
                 same = False
                 break
-    return ModeComparison(max(distances), same, TOLERANCE.get(sharer.model.dtype, TOLERANCE[torch.float32]))
+    tolerance = TOLERANCE.get(sharer.model.dtype, TOLERANCE[torch.float32])
+    tokens = "the same tokens" if same else "other tokens"
+    alike = f"{tokens}, logits within {distance:.1e} (rounding: {tolerance:g})"
+    return same and distance <= tolerance, f"compared with plain generation: {alike}"
 
 
 def _distance(plain: torch.Tensor, shared: torch.Tensor) -> float:

@@ -4,7 +4,7 @@ matching."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,14 +21,26 @@ def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Ddpm:
-    """``x_t = a x + s e`` with ``a² = alphas_cumprod[t]`` and ``a² + s² = 1``; whole timesteps 0 to 999."""
+class Noising:
+    """``x_t = a x + s e``, from the clean ``x`` and the noise ``e``.
 
-    alphas_cumprod: torch.Tensor
-    predicts: Literal["epsilon", "v", "sample"] = "epsilon"
-    process: Process = "ddpm"
+    Without `alphas_cumprod` this is flow matching: ``s = t / 1000`` and ``a = 1 - s``, for any t in between. Else it is
+    DDPM with whole timesteps 0 to 999: ``a² = alphas_cumprod[t]`` and ``a² + s² = 1``.
+    """
+
+    predicts: Literal["epsilon", "v", "sample", "velocity"] = "velocity"
+    alphas_cumprod: torch.Tensor | None = None
+    reverses_time: bool = False
+    """Whether a network's time runs from noise to data, as its velocity then does."""
+
+    @property
+    def process(self) -> Process:
+        return "flow" if self.alphas_cumprod is None else "ddpm"
 
     def _scales(self, timesteps: torch.Tensor, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.alphas_cumprod is None:
+            level = _spread(timesteps / TRAIN_STEPS, like)
+            return 1 - level, level
         signal = self.alphas_cumprod.to(timesteps.device, torch.float32)[timesteps.long()]
         return _spread(signal.sqrt(), like), _spread((1 - signal).sqrt(), like)
 
@@ -37,15 +49,19 @@ class Ddpm:
         return scale * clean + spread * noise
 
     def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """Return the target the network is trained to predict: noise, v or clean clip."""
+        """Return the target that the network is trained to predict; the velocity is the same at all timesteps."""
+        if self.predicts == "velocity":
+            return clean - noise if self.reverses_time else noise - clean
         if self.predicts != "v":
             return noise if self.predicts == "epsilon" else clean
         scale, spread = self._scales(timesteps, clean)
         return scale * noise - spread * clean
 
     def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The noise that a prediction implies; ``e = a v + s x_t`` for v."""
+        """The noise that a prediction implies: ``e = a v + s x_t``, and for a velocity ``e = x_t + a (e - x)``."""
         scale, spread = self._scales(timesteps, noisy)
+        if self.predicts == "velocity":
+            return noisy + scale * (-prediction if self.reverses_time else prediction)
         if self.predicts == "epsilon":
             return prediction
         if self.predicts == "v":
@@ -53,43 +69,9 @@ class Ddpm:
         return (noisy - scale * prediction) / spread
 
 
-@dataclass(frozen=True)
-class Flow:
-    """``x_t = (1 - σ) x + σ e`` with ``σ = t / 1000``, any t in between."""
-
-    towards: Literal["noise", "data"] = "noise"
-    process: Process = "flow"
-    predicts: str = "velocity"
-
-    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        level = _spread(timesteps / TRAIN_STEPS, clean)
-        return (1 - level) * clean + level * noise
-
-    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """Return the target the network is trained to predict: the velocity, the same at all timesteps."""
-        return noise - clean if self.towards == "noise" else clean - noise
-
-    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The noise that a velocity implies: ``e = x_t + (1 - σ)(e - x)``."""
-        level = _spread(timesteps / TRAIN_STEPS, noisy)
-        velocity = prediction if self.towards == "noise" else -prediction
-        return noisy + (1 - level) * velocity
-
-
-Noising = Ddpm | Flow
-
-
-def scheduler_noising(scheduler: Any) -> Ddpm:
+def scheduler_noising(scheduler: Any) -> Noising:
     predicts = {"epsilon": "epsilon", "v_prediction": "v", "sample": "sample"}[scheduler.config.prediction_type]
-    return Ddpm(scheduler.alphas_cumprod.float(), predicts)  # type: ignore[arg-type]
-
-
-def draw_noise(seeds: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-    """Gaussian noise for a batch, the noise of each seed by itself, in float32."""
-    noise = torch.empty((len(seeds), *like.shape[1:]), dtype=torch.float32, pin_memory=like.device.type == "cuda")
-    for row, seed in enumerate(seeds):
-        torch.randn(like.shape, generator=torch.Generator("cpu").manual_seed(seed), out=noise[row : row + 1])
-    return noise.to(like.device, non_blocking=True)
+    return Noising(predicts, scheduler.alphas_cumprod.float())  # type: ignore[arg-type]
 
 
 Text = Mapping[str, torch.Tensor]
@@ -104,12 +86,17 @@ class Adapter:
     text_outputs: tuple[str, ...] = ("embeds",)
     guidance_flags: tuple[str, ...] = ("do_classifier_free_guidance",)
     compression_names: tuple[str, str] = ("vae_scale_factor_temporal", "vae_scale_factor_spatial")
-    flow: Flow | None = None
+    flow: Noising | None = None
 
     def __init__(self, pipe: Any, family: Family, fps: float) -> None:
         self.pipe, self.family, self.fps = pipe, family, fps
-        self.noising: Noising = self.flow or scheduler_noising(pipe.scheduler)
+        self.noising = self.flow or scheduler_noising(pipe.scheduler)
         self.boundary: float | None = None
+        self.denoisers, text_encoders = (
+            {name: module for name in names if (module := getattr(pipe, name, None)) is not None}
+            for names in (self.denoiser_names, self.text_encoder_names)
+        )
+        self.text_encoders: list[torch.nn.Module] = [*text_encoders.values()]
 
     @classmethod
     def load(cls, settings: DenoisingSettings) -> Adapter:
@@ -118,7 +105,8 @@ class Adapter:
     @property
     def temporal_compression(self) -> int:
         """Frames per latent frame after the first."""
-        return int(getattr(self.pipe, self.compression_names[0]))
+        name = self.compression_names[0]
+        return int(getattr(self.pipe, name)) if name else 1
 
     @property
     def spatial_compression(self) -> int:
@@ -128,17 +116,6 @@ class Adapter:
     def size_multiple(self) -> int:
         patch = self.pipe.transformer.config.patch_size
         return self.spatial_compression * int(patch if isinstance(patch, int) else patch[-1])
-
-    @property
-    def denoisers(self) -> dict[str, torch.nn.Module]:
-        return self._modules(self.denoiser_names)
-
-    @property
-    def text_encoders(self) -> list[torch.nn.Module]:
-        return list(self._modules(self.text_encoder_names).values())
-
-    def _modules(self, names: tuple[str, ...]) -> dict[str, torch.nn.Module]:
-        return {name: module for name in names if (module := getattr(self.pipe, name, None)) is not None}
 
     def expert(self, timestep: float) -> str:
         """Name of the network that denoises at a timestep of 0 to 1000."""
@@ -177,7 +154,8 @@ class Adapter:
         return prediction.float()
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        inputs = {"hidden_states": noisy, "timestep": timesteps, "encoder_hidden_states": text["embeds"]}
+        time = TRAIN_STEPS - timesteps if self.noising.reverses_time else timesteps
+        inputs = {"hidden_states": noisy, "timestep": time, "encoder_hidden_states": text["embeds"]}
         return {**inputs, "encoder_attention_mask": text["mask"]} if "mask" in text else inputs
 
 
@@ -207,7 +185,7 @@ class Wan(Adapter):
     """Wan 2.1 and 2.2 (``WanPipeline``): flow matching."""
 
     denoiser_names = ("transformer", "transformer_2")
-    flow = Flow()
+    flow = Noising()
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -254,7 +232,7 @@ class Ltx(Adapter):
 
     text_outputs = ("embeds", "mask")
     compression_names = ("vae_temporal_compression_ratio", "vae_spatial_compression_ratio")
-    flow = Flow()
+    flow = Noising()
 
     @classmethod
     def load(cls, settings: DenoisingSettings) -> Adapter:
@@ -289,10 +267,7 @@ class Mochi(Adapter):
 
     text_outputs = ("embeds", "mask")
     compression_names = ("vae_temporal_scale_factor", "vae_spatial_scale_factor")
-    flow = Flow(towards="data")
-
-    def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        return super().network_inputs(noisy, TRAIN_STEPS - timesteps, text)
+    flow = Noising(reverses_time=True)
 
 
 class HunyuanVideo(Adapter):
@@ -301,7 +276,7 @@ class HunyuanVideo(Adapter):
     text_encoder_names = ("text_encoder", "text_encoder_2")
     text_outputs = ("embeds", "pooled", "mask")
     guidance_flags = ()
-    flow = Flow()
+    flow = Noising()
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
         guidance = None
@@ -318,7 +293,7 @@ class HunyuanVideo15(Adapter):
 
     text_encoder_names = ("text_encoder", "text_encoder_2")
     text_outputs = ("embeds", "mask", "quoted_embeds", "quoted_mask")
-    flow = Flow()
+    flow = Noising()
 
     def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
         """Encode one caption; how long it may be is the pipeline's."""
@@ -342,7 +317,6 @@ class AnimateDiff(Adapter):
     denoiser_names = ("unet",)
     text_encoder_names = ("text_encoder", "text_encoder_2")
     compression_names = ("", "vae_scale_factor")
-    temporal_compression = 1
 
     @classmethod
     def load(cls, settings: DenoisingSettings) -> Adapter:

@@ -1,35 +1,33 @@
-"""Denoising losses of an item's clips on a loaded model, with answers on disk from which a killed run goes on."""
+"""From an item's clips to their denoising losses: decoded, encoded and denoised, with answers kept on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.models.base import Work, cause_of, free_memory, is_out_of_memory
-from lmms_eval_tasks.models.clip_reading import ClipRoom
-from lmms_eval_tasks.models.video_diffusion.adapters import Adapter, draw_noise
-from lmms_eval_tasks.models.video_diffusion.latents import (
-    ClipFile,
-    DecodedClips,
-    EncodedClips,
-    Placement,
-    UnequalClips,
-    check_reversal,
-    check_same_shape,
-    decode_clips,
-    encode_clips,
+from lmms_eval_tasks.models.clip_reading import OpenClip, Reading
+from lmms_eval_tasks.models.video_diffusion.protocol import (
+    ShortClip,
+    Window,
+    available_frames,
+    centred_positions,
+    choose_timesteps,
+    leading_positions,
+    noise_seed,
+    plan_windows,
 )
-from lmms_eval_tasks.models.video_diffusion.protocol import ShortClip, choose_timesteps, noise_seed
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.utils.answers.losses import (
     ClipLosses,
@@ -37,6 +35,7 @@ from lmms_eval_tasks.utils.answers.losses import (
     Directed,
     FramesRecord,
     ItemError,
+    WindowRecord,
     combine_by_timestep,
     combine_losses,
     read_clip_losses,
@@ -48,7 +47,12 @@ from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
+if TYPE_CHECKING:
+    from lmms_eval_tasks.models.video_diffusion.adapters import Adapter
+
 Answer = DenoisingResponse | ClipLosses
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class AskedClips:
         """Clips without a caption, with the noise of all clips of their group."""
         return cls(item_id, clips, "", group_id, AnswerForm.CLIP_LOSSES)
 
-    def read(self, text: str) -> Answer | None:
+    def read(self, text: object) -> Answer | None:
         if self.form is AnswerForm.CLIP_LOSSES:
             return read_clip_losses(text, len(self.clips))
         answer = read_denoising(text)
@@ -82,9 +86,6 @@ class AnswerStore:
     def __init__(self, root: Path | None, digests: Mapping[AnswerForm, str]) -> None:
         self.root, self._digests = root, digests
         self._values = {form: KeptValues(root / name) for form, name in digests.items()} if root else {}
-        self._known: dict[str, Any] = {}
-        """Key to an answer's text; read when it is first asked for."""
-        self._read: set[AnswerForm] = set()
 
     def _key(self, asked: AskedClips) -> str | None:
         """Return the key of an answer, made of settings, item, noise, caption and the content of the clips."""
@@ -100,22 +101,14 @@ class AnswerStore:
     def get(self, asked: AskedClips) -> Answer | None:
         """The answer kept about clips; None where there is none, or it cannot be read."""
         key = self._key(asked)
-        if key is None:
-            return None
-        if asked.form not in self._read:
-            self._read.add(asked.form)
-            self._known |= {name: value.get("answer") for name, value in self._values[asked.form].read().items()}
-        text = self._known.get(key)
-        return asked.read(text) if isinstance(text, str) else None
+        kept = None if key is None else self._values[asked.form].find(key)
+        return asked.read(kept.get("answer")) if kept else None
 
     def put(self, asked: AskedClips, answer: Answer) -> None:
-        key = self._key(asked)
-        if key is None:
+        if (key := self._key(asked)) is None:
             return
-        text = answer.to_json()
         try:
-            self._values[asked.form].keep(key, {"item": asked.item_id, "answer": text})
-            self._known[key] = text
+            self._values[asked.form].keep(key, {"item": asked.item_id, "answer": answer.to_json()})
         except OSError as error:
             logger.warning(f"the answer about {asked.item_id} cannot be kept and would be measured again: {error}")
 
@@ -127,14 +120,168 @@ class AnswerStore:
                 logger.warning(f"the last answers may not be on the disk: {error}")
 
 
+class Placement:
+    """Brings the part that is needed to the device."""
+
+    def __init__(self, device: torch.device, offload: str = "false") -> None:
+        self.device, self.offload = device, offload
+        self._here: list[torch.nn.Module] = []
+        self._hooked: list[torch.nn.Module] = []
+
+    def bring(self, *modules: torch.nn.Module) -> None:
+        """Make some modules ready to be called; with offload=true, all others leave the device first."""
+        if self.offload == "layers":
+            from accelerate import cpu_offload
+
+            for module in modules:
+                if module not in self._hooked:
+                    cpu_offload(module, execution_device=self.device)
+                    self._hooked.append(module)
+            return
+        if self.offload == "true":
+            self.send_away(*(module for module in self._here if module not in modules))
+        for module in modules:
+            if module not in self._here:
+                module.to(self.device)
+                self._here.append(module)
+
+    def send_away(self, *modules: torch.nn.Module) -> None:
+        """Move modules that are no longer needed to main memory; layers that come one by one are there already."""
+        for module in modules:
+            if module in self._here:
+                module.to("cpu")
+                self._here.remove(module)
+        free_memory()
+
+
+FRAMES_AT_ONCE = 16
+UNEQUAL_FRAMES = 2
+UNEQUAL_PART = 0.05
+
+
+class ClipFile:
+    def __init__(self, path: Path, room: Reading[Any] | None = None) -> None:
+        self.path = path
+        if not path.is_file():
+            raise UnreadableClip(f"Expected a clip at {path}, but there is no such file.")
+        self._reader = OpenClip(path, room)
+        self.frames, self.fps = self._reader.count, self._reader.fps
+        self.height, self.width = (int(size) for size in self._reader.read([0]).shape[1:3])
+        if self.fps <= 0:
+            raise UnreadableClip(f"Expected {path} to have a frame rate above 0, but got {self.fps}.")
+
+    def read(self, positions: Sequence[float], height: int, width: int) -> torch.Tensor:
+        parts = []
+        for first in range(0, len(positions), FRAMES_AT_ONCE):
+            some = positions[first : first + FRAMES_AT_ONCE]
+            numbers = sorted({number for position in some for number in (math.floor(position), math.ceil(position))})
+            pictures = torch.from_numpy(self._reader.read(numbers))
+            low = pictures[[numbers.index(math.floor(position)) for position in some]].float()
+            high = pictures[[numbers.index(math.ceil(position)) for position in some]].float()
+            parts.append(cover((low + high).div_(2).permute(0, 3, 1, 2), height, width))
+        return torch.cat(parts)
+
+
+def cover(frames: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Scale frames (n, 3, h, w) of 0-255 until they cover a size, keep the middle, and round to uint8."""
+    scale = max(height / frames.shape[2], width / frames.shape[3])
+    size = (max(height, round(frames.shape[2] * scale)), max(width, round(frames.shape[3] * scale)))
+    if size != tuple(frames.shape[2:]):
+        frames = torch.nn.functional.interpolate(frames, size=size, mode="bicubic", antialias=True)
+    top, left = (size[0] - height) // 2, (size[1] - width) // 2
+    return frames[:, :, top : top + height, left : left + width].round().clamp(0, 255).to(torch.uint8)
+
+
+def to_pixels(frames: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """uint8 frames (n, 3, h, w) to a window (1, 3, n, h, w) of -1 to 1."""
+    return frames.to(device).float().div(127.5).sub(1).transpose(0, 1)[None]
+
+
+Latents = list[list[torch.Tensor]]
+"""``[clip][window]``, as the network takes them."""
+
+
+class UnequalClips(ValueError):
+    """The losses of files cannot be compared: two are not one clip and its reversal, or their shapes differ."""
+
+
+@dataclass(frozen=True)
+class DecodedClips:
+    """Clips as they are encoded, all cut alike."""
+
+    windows: Sequence[Window]
+    pictures: Sequence[torch.Tensor]
+    files: list[int]
+    file_fps: float
+
+
+def check_reversal(files: Sequence[ClipFile]) -> None:
+    """Refuse two files that are not one clip and its reversal."""
+    forward, backward = files
+    most = max(forward.frames, backward.frames)
+    if abs(forward.frames - backward.frames) > max(UNEQUAL_FRAMES, UNEQUAL_PART * most):
+        raise UnequalClips(
+            f"Expected {forward.path.name} and {backward.path.name} to be one clip and its reversal, but they have "
+            f"{forward.frames} and {backward.frames} frames."
+        )
+
+
+def check_same_shape(files: Sequence[ClipFile]) -> None:
+    shapes = [f"{file.frames} frames of {file.width}x{file.height} at {file.fps:.6g} a second" for file in files]
+    if len(set(shapes)) > 1:
+        found = ", ".join(f"{file.path.name} has {shape}" for file, shape in zip(files, shapes, strict=True))
+        raise UnequalClips(f"Expected clips of the same frames, size and rate, but {found}.")
+
+
+def decode_clips(
+    files: Sequence[ClipFile], settings: DenoisingSettings, compression: int, room: Reading[Any] | None = None
+) -> DecodedClips:
+    height, width = settings.size_for(*max((file.height, file.width) for file in files))
+    centred = settings.protocol.anchor == "centre"
+    # One rate for all, so that files whose headers differ a little still show the same pictures.
+    rate = sum(file.fps for file in files) / len(files)
+    steps = [(rate if centred else file.fps) / settings.fps for file in files]
+    leading = [leading_positions(file.frames, step) for file, step in zip(files, steps, strict=True)]
+    available = min(
+        available_frames(file.frames, step) if centred else len(lead)
+        for file, step, lead in zip(files, steps, leading, strict=True)
+    )
+    windows = plan_windows(available, settings.frames, compression, settings.protocol.windows)
+    used = windows[-1].stop
+    pictures = []
+    for file, step, lead in zip(files, steps, leading, strict=True):
+        positions = centred_positions(file.frames, step, used) if centred else lead
+        pictures.append(file.read(positions[:used], height, width))
+    if room is not None:
+        room.settle(sum(one.nbytes for one in pictures))
+    return DecodedClips(windows, pictures, [file.frames for file in files], files[0].fps)
+
+
+def encode_clips(clips: DecodedClips, adapter: Adapter, placement: Placement) -> tuple[list[WindowRecord], Latents]:
+    """The windows that all clips have, and of each clip their latents."""
+    placement.bring(adapter.pipe.vae)
+    latents = [
+        [
+            adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device))
+            for window in clips.windows
+        ]
+        for pictures in clips.pictures
+    ]
+    # All have the same windows, and a model encodes windows of one length to one number of latent frames.
+    records = []
+    for window, part in zip(clips.windows, latents[0], strict=True):
+        frames = window.stop - window.start
+        own = 1 + (frames - 1) // adapter.temporal_compression
+        whole = own + adapter.padded_latents(own)
+        if part.shape[2] != whole:
+            raise RuntimeError(f"Expected {whole} latent frames for {frames} frames, but the VAE gave {part.shape[2]}.")
+        records.append(WindowRecord(**asdict(window), latents=own - window.skipped))
+    return records, latents
+
+
 FIRST_BATCH = 20
 ERROR_KINDS = {UnreadableClip: "unreadable_clip", UnequalClips: "unequal_clips", ShortClip: "short_clip"}
 """What can be wrong with an item's files, as an answer's error names it."""
-
-Table = list[list[float]]
-"""The losses of a clip, ``[window][timestep]``."""
-
-logger = logging.getLogger(__name__)
 
 
 class Unit(NamedTuple):
@@ -201,7 +348,7 @@ class Engine:
                 self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
         self.placement.send_away(*self.adapter.text_encoders)
 
-    def read_clips(self, asked: AskedClips, room: ClipRoom | None = None) -> DecodedClips:
+    def read_clips(self, asked: AskedClips, room: Reading[Any] | None = None) -> DecodedClips:
         """The frames of an item's clips; for several threads at once."""
         files = [ClipFile(clip, room) for clip in asked.clips]
         check = check_same_shape if asked.form is AnswerForm.CLIP_LOSSES else check_reversal
@@ -221,7 +368,10 @@ class Engine:
         except Exception as error:
             free_memory()
             if is_out_of_memory(error):
-                return self.refuse(asked, "out_of_memory", self._out_of_memory_advice())
+                advice = "batch 1; give offload=true (or offload=layers), tiling=true, or a smaller size."
+                if self.fixed_batch and self.batch > 1:
+                    advice = f"batch={self.batch}; give a smaller number, or batch=auto."
+                return self.refuse(asked, "out_of_memory", f"Memory ran out at {advice}")
             message = f"{type(error).__name__}: {error}"
             if (cause := cause_of(message, asked.item_id)) not in self._traced:
                 self._traced.add(cause)
@@ -230,99 +380,71 @@ class Engine:
 
     def refuse(self, asked: AskedClips, kind: str, message: str) -> Answer:
         logger.warning(f"{asked.item_id} is unscored: {message}")
-        error = ItemError(kind=kind, message=message)
-        known: dict[str, Any] = {
-            "error": error,
-            "settings": self.settings_of[asked.form],
-            "settings_digest": self.digests[asked.form],
-        }
+        known = {**self._origin(asked), "error": ItemError(kind=kind, message=message)}
         if asked.form is AnswerForm.CLIP_LOSSES:
             return ClipLosses(**known)
         return DenoisingResponse(item_id=asked.item_id, versions=self.versions, **known)
 
-    def _out_of_memory_advice(self) -> str:
-        if self.fixed_batch and self.batch > 1:
-            return f"Memory ran out at batch={self.batch}; give a smaller number, or batch=auto."
-        return "Memory ran out at batch 1; give offload=true (or offload=layers), tiling=true, or a smaller size."
+    def _origin(self, asked: AskedClips) -> dict[str, Any]:
+        return {"settings": self.settings_of[asked.form], "settings_digest": self.digests[asked.form]}
 
     def _measure(self, asked: AskedClips, decoded: Callable[[], DecodedClips]) -> Answer:
         self.encode_captions([asked])
         clips = decoded()
         with self.work.measure("encoding", self.placement.device):
-            encoded = encode_clips(clips, self.adapter, self.placement)
+            windows, latents = encode_clips(clips, self.adapter, self.placement)
+        counted = [window.latents for window in windows]
         caption = self._texts[self.shown_caption(asked.caption)]
         text = {name: tensor.to(self.placement.device) for name, tensor in caption.items()}
-        shape = (len(encoded.windows), len(self.timesteps), self.settings.protocol.draws)
+        shape = (len(windows), len(self.timesteps), self.settings.protocol.draws)
         seeds = np.zeros(shape, dtype=np.int64)
-        for unit in np.ndindex(shape):
-            seeds[unit] = self._seed(asked.noise, Unit(*unit))
+        for window, timestep, draw in np.ndindex(shape):
+            shared = 0 if self.settings.protocol.shared_noise else timestep
+            seeds[window, timestep, draw] = noise_seed(self.settings.seed, asked.noise, window, shared, draw)
         with self.work.measure("denoising", self.placement.device):
-            losses = self._denoise_within_memory(encoded, text, seeds)
-        tables = [
-            [[sum(draws) / len(draws) for draws in row] for row in unit_losses.tolist()] for unit_losses in losses
-        ]
-        answer = self._clip_losses if asked.form is AnswerForm.CLIP_LOSSES else self._pair_losses
-        return answer(asked, encoded, tables, seeds.tolist())
-
-    def _pair_losses(
-        self, asked: AskedClips, encoded: EncodedClips, tables: Sequence[Table], seeds: list[list[list[int]]]
-    ) -> DenoisingResponse:
-        """The answer about a clip and its reversal, from the losses of each by window and timestep."""
-        counted, rule = [window.latents for window in encoded.windows], self.settings.protocol.combine
-        forward, backward = (combine_losses(table, counted, rule) for table in tables)
+            losses = self._denoise_within_memory(latents, counted, text, seeds)
+        tables = [[[sum(draws) / len(draws) for draws in row] for row in one.tolist()] for one in losses]
+        rule = self.settings.protocol.combine
+        whole = [combine_losses(table, counted, rule) for table in tables]
+        known = {**self._origin(asked), "timesteps": list(self.timesteps)}
+        used = windows[-1].stop
+        height, width = clips.pictures[0].shape[2:]
+        if asked.form is AnswerForm.CLIP_LOSSES:
+            details: dict[str, Any] = {
+                "windows": [window.model_dump() for window in windows],
+                "seeds": seeds.tolist(),
+                "frames": used,
+                "size": [height, width],
+                "versions": self.versions,
+            }
+            curves = [combine_by_timestep(table, counted, rule) for table in tables]
+            return ClipLosses(losses=whole, curves=curves, details=details, **known)
         return DenoisingResponse(
             item_id=asked.item_id,
-            loss=Directed(forward=forward, backward=backward),
+            loss=Directed(forward=whole[0], backward=whole[1]),
             losses=Directed(forward=tables[0], backward=tables[1]),
-            timesteps=list(self.timesteps),
-            windows=encoded.windows,
-            seeds=seeds,
+            windows=windows,
+            seeds=seeds.tolist(),
             frames=FramesRecord(
-                forward=encoded.files[0],
-                backward=encoded.files[1],
-                file_fps=encoded.file_fps,
-                used=encoded.used,
+                forward=clips.files[0],
+                backward=clips.files[1],
+                file_fps=clips.file_fps,
+                used=used,
                 fps=self.settings.fps,
-                height=encoded.size[0],
-                width=encoded.size[1],
+                height=height,
+                width=width,
             ),
-            settings=self.settings_of[asked.form],
-            settings_digest=self.digests[asked.form],
             versions=self.versions,
+            **known,
         )
-
-    def _clip_losses(
-        self, asked: AskedClips, encoded: EncodedClips, tables: Sequence[Table], seeds: list[list[list[int]]]
-    ) -> ClipLosses:
-        """The answer about the clips of an item, from the losses of each by window and timestep."""
-        counted, rule = [window.latents for window in encoded.windows], self.settings.protocol.combine
-        details: dict[str, Any] = {
-            "windows": [window.model_dump() for window in encoded.windows],
-            "seeds": seeds,
-            "frames": encoded.used,
-            "size": list(encoded.size),
-            "versions": self.versions,
-        }
-        return ClipLosses(
-            losses=[combine_losses(table, counted, rule) for table in tables],
-            timesteps=list(self.timesteps),
-            curves=[combine_by_timestep(table, counted, rule) for table in tables],
-            settings=self.settings_of[asked.form],
-            settings_digest=self.digests[asked.form],
-            details=details,
-        )
-
-    def _seed(self, noise: str, unit: Unit) -> int:
-        timestep = 0 if self.settings.protocol.shared_noise else unit.timestep
-        return noise_seed(self.settings.seed, noise, unit.window, timestep, unit.draw)
 
     def _denoise_within_memory(
-        self, clips: EncodedClips, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
+        self, latents: Latents, counted: Sequence[int], text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
     ) -> list[NDArray[np.float64]]:
         """Denoise all units; out of memory starts the item again at half the batch, which all of its clips share."""
         while True:
             try:
-                return self._denoise(clips, text, seeds)
+                return self._denoise(latents, counted, text, seeds)
             except Exception as error:
                 if not is_out_of_memory(error) or self.fixed_batch or self.batch == 1:
                     raise
@@ -342,15 +464,15 @@ class Engine:
                 yield expert, together[first : first + self.batch]
 
     def _denoise(
-        self, clips: EncodedClips, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
+        self, latents: Latents, counted: Sequence[int], text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
     ) -> list[NDArray[np.float64]]:
         """Losses of all units of each clip, of the shape of `seeds`: windows, timesteps, draws."""
         noising = self.adapter.noising
-        losses = [np.zeros(seeds.shape) for _ in clips.latents]
+        losses = [np.zeros(seeds.shape) for _ in latents]
         measured: list[tuple[int, Unit]] = []
         # They stay where they are computed, so that nothing waits for the device before the end.
         on_device: list[torch.Tensor] = []
-        first = clips.latents[0]
+        first = latents[0]
         units = [Unit(*unit) for unit in np.ndindex(seeds.shape)]
         for expert, batch in self._batches(first, units):
             self.placement.bring(self.adapter.denoisers[expert])
@@ -358,7 +480,7 @@ class Engine:
             timesteps = torch.tensor(
                 [self.timesteps[unit.timestep] for unit in batch], dtype=torch.float32, device=noise.device
             )
-            for clip, windows in enumerate(clips.latents):
+            for clip, windows in enumerate(latents):
                 clean = torch.cat([windows[unit.window] for unit in batch])
                 noisy = noising.add_noise(clean, noise, timesteps)
                 prediction = self.adapter.predict(noisy, timesteps, text)
@@ -367,9 +489,17 @@ class Engine:
                 else:
                     error = prediction - noising.target(clean, noise, timesteps)
                 for row, unit in enumerate(batch):
-                    counted = error[row, :, clips.skipped[unit.window] :]
-                    on_device.append(counted.double().square().mean())
+                    own = error[row, :, error.shape[2] - counted[unit.window] :]
+                    on_device.append(own.double().square().mean())
                     measured.append((clip, unit))
         for (clip, unit), loss in zip(measured, torch.stack(on_device).tolist(), strict=True):
             losses[clip][unit] = loss
         return losses
+
+
+def draw_noise(seeds: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+    """Gaussian noise for a batch, the noise of each seed by itself, in float32."""
+    noise = torch.empty((len(seeds), *like.shape[1:]), dtype=torch.float32, pin_memory=like.device.type == "cuda")
+    for row, seed in enumerate(seeds):
+        torch.randn(like.shape, generator=torch.Generator("cpu").manual_seed(seed), out=noise[row : row + 1])
+    return noise.to(like.device, non_blocking=True)

@@ -8,35 +8,31 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval.api.instance import Instance
+
 from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.asking.kept_answers import answers_folder, log_kept
 from lmms_eval_tasks.host.model.identity import installed_version
-from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
-from lmms_eval_tasks.models.base import RepeatedFailures, Request, RequestModel
-from lmms_eval_tasks.models.clip_reading import ReadAhead
-from lmms_eval_tasks.models.video_diffusion.denoising import Answer, AnswerStore, AskedClips
-from lmms_eval_tasks.models.video_diffusion.settings import (
-    CHOICES,
-    DenoisingSettings,
-    check_geometry,
-    read_batch,
-    read_settings,
+from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.models.base import RepeatedFailures, Request, RequestModel, agree
+from lmms_eval_tasks.models.clip_reading import ReadAhead, Reading
+from lmms_eval_tasks.models.video_diffusion.denoising import (
+    Answer,
+    AnswerStore,
+    AskedClips,
+    DecodedClips,
+    Engine,
+    Placement,
 )
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
 
 if TYPE_CHECKING:
-    from lmms_eval.api.instance import Instance
-
-    from lmms_eval_tasks.models.clip_reading import ClipRoom, Reading
     from lmms_eval_tasks.models.video_diffusion.adapters import Adapter
-    from lmms_eval_tasks.models.video_diffusion.denoising import Engine
-    from lmms_eval_tasks.models.video_diffusion.latents import DecodedClips
 
 PACKAGES = ("torch", "diffusers", "transformers")
 """Whose versions an answer names, beside ours."""
-OFFLOAD = {"false": "none", "true": "parts", "layers": "layers"}
-
 OWN_FAILURES = frozenset({"failed", "out_of_memory"})
 """Kinds of error that are not the clips'."""
 
@@ -49,64 +45,33 @@ class VideoDiffusion(RequestModel):
 
     shows_clips = True
     answer_forms = frozenset({AnswerForm.LOSSES, AnswerForm.CLIP_LOSSES})
+    form = DenoisingSettings
 
-    def __init__(
-        self,
-        family: str = "",
-        batch: int | str = "auto",
-        offload: bool | str = False,
-        compile: bool = False,
-        decode_workers: int | None = None,
-        cache: str | None = None,
-        batch_size: int | str = 1,
-        device: str | None = None,
-        max_batch_size: int | None = None,
-        **choices: Any,
-    ) -> None:
-        super().__init__(batch_size, device, max_batch_size)
-        message = None
-        try:
-            self.engine = self._load(read_settings(family, choices), read_batch(batch), str(offload).lower(), compile)
-        except InputError as error:
-            message = str(error)
-        stop_if_any(message)
-        self._ahead = ReadAhead(decode_workers)
-        self._cache = None if cache is None else str(cache)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.engine = agree(lambda: self._load(self.arguments))
+        self._ahead = ReadAhead(self.arguments.decode_workers)
         self._failures = RepeatedFailures("pairs")
         self.answers_kept: int | None = None
         self.keep_answers_in(answers_folder(None))
 
-    @classmethod
-    def argument_names(cls) -> dict[str, bool]:
-        return {**super().argument_names(), **dict.fromkeys(CHOICES, False)}
-
     def keep_answers_in(self, folder: Path | None) -> None:
         """Keep answers in a run's folder, or nowhere, unless the argument `cache` has chosen."""
-        if self._cache is None:
+        cache = self.arguments.cache
+        if cache is None:
             root = folder and folder / "video_diffusion"
         else:
-            root = None if self._cache.lower() == "none" else Path(self._cache).expanduser()
+            root = None if cache.lower() == "none" else Path(cache).expanduser()
         self.store = AnswerStore(root, self.engine.digests)
 
-    def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
-        try:
-            import diffusers  # noqa: F401
-        except ImportError:
-            message = 'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
-            raise InputError(message) from None
-        from lmms_eval_tasks.models.video_diffusion.denoising import Engine
-        from lmms_eval_tasks.models.video_diffusion.latents import Placement
-
-        if offload not in OFFLOAD:
-            raise InputError(f"Expected offload to be {', '.join(OFFLOAD)}, but got {offload!r}.")
+    def _load(self, settings: DenoisingSettings) -> Engine:
         adapter = load_adapter(settings)
         settings = check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
-        placement = Placement(self.device, OFFLOAD[offload])  # type: ignore[arg-type]
-        if compiled:
+        if settings.compile:
             for network in adapter.denoisers.values():
                 network.compile()
         versions = {"lmms_eval_tasks": __version__, **{name: installed_version(name) or "none" for name in PACKAGES}}
-        return Engine(adapter, settings, placement, batch, versions)
+        return Engine(adapter, settings, Placement(self.device, settings.offload), settings.batch, versions)
 
     def prepare(self, requests: list[Request]) -> None:
         """Encode the captions of all items that have no kept answer, so that the text encoders are needed once."""
@@ -134,32 +99,34 @@ class VideoDiffusion(RequestModel):
             self.store.close()
 
     def answer(self, request: Request) -> str:
-        return self._answer(request, self._read_asked(request), None)
+        return next(self.answer_each([request]))
 
     def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
-        """As `answer`, in order; the clips of the next items are decoded while the model works on one."""
+        """Answers in order; the clips of the next items are decoded while the model works on one."""
         asked = [self._read_asked(request) for request in requests]
+        has_clip = [request.doc.get("asked", True) for request in requests]
 
-        def decode(place: int, room: ClipRoom) -> DecodedClips:
-            return self.engine.read_clips(asked[place], room)
+        def needs_clips(place: int) -> bool:
+            one = asked[place]
+            return has_clip[place] and not self.engine.lacks_caption(one) and self.store.get(one) is None
 
-        places = (place for place, request in enumerate(requests) if self._looks_at_clips(request, asked[place]))
+        def decode(place: int, reading: Reading[DecodedClips]) -> DecodedClips:
+            return self.engine.read_clips(asked[place], reading)
+
+        places = filter(needs_clips, range(len(requests)))
         with closing(self._ahead.read(places, decode, self.engine.work)) as readings:
             coming = next(readings, None)
-            for place, request in enumerate(requests):
-                if coming is None or coming[0] != place:
-                    yield self._answer(request, asked[place], None)
-                    continue
-                yield self._answer(request, asked[place], coming[1])
-                coming[1].release()
-                coming = next(readings, None)
+            for place, one in enumerate(asked):
+                reading = coming[1] if coming and coming[0] == place else None
+                if not has_clip[place]:
+                    yield self.engine.refuse(one, "no_clip", "The prepared data has no clip for it.").to_json()
+                else:
+                    yield self._answer(one, reading)
+                if reading:
+                    reading.release()
+                    coming = next(readings, None)
 
-    def _looks_at_clips(self, request: Request, asked: AskedClips) -> bool:
-        return request.doc.get("asked", True) and not self.engine.lacks_caption(asked) and self.store.get(asked) is None
-
-    def _answer(self, request: Request, asked: AskedClips, reading: Reading[DecodedClips] | None) -> str:
-        if not request.doc.get("asked", True):
-            return self.engine.refuse(asked, "no_clip", "The prepared data has no clip for it.").to_json()
+    def _answer(self, asked: AskedClips, reading: Reading[DecodedClips] | None) -> str:
         if stored := self.store.get(asked):
             return stored.named(self.engine.settings.name).to_json()
         answer = self.engine.measure(asked, reading.result if reading else None)
@@ -190,8 +157,11 @@ class VideoDiffusion(RequestModel):
 
 
 def load_adapter(settings: DenoisingSettings) -> Adapter:
-    from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
-
+    try:
+        from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
+    except ImportError:
+        message = 'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
+        raise InputError(message) from None
     problem = ""
     try:
         adapter = ADAPTERS[settings.family.adapter].load(settings)

@@ -39,13 +39,7 @@ PROTOCOLS = {
         Protocol("paper"),
         Protocol("official_example", shared_noise=True, windows="context", anchor="start", combine="sum"),
         Protocol(
-            "wan_scripts",
-            draws=10,
-            spacing="snapped",
-            windows="tail",
-            anchor="start",
-            combine="windows",
-            boundary=0.5,
+            "wan_scripts", draws=10, spacing="snapped", windows="tail", anchor="start", combine="windows", boundary=0.5
         ),
     )
 }
@@ -89,8 +83,7 @@ def plan_windows(frames: int, window: int, compression: int, layout: str = "fill
 
 
 def available_frames(frames: int, step: float) -> int:
-    """Return the number of frames that a file of `frames` frames gives at every `step`-th; step = file's rate / model's
-    rate."""
+    """The number of frames that a file gives at every `step`-th, which is the file's rate by the model's rate."""
     return math.floor((frames - 1) / step + 1e-9) + 1 if frames else 0
 
 
@@ -103,8 +96,7 @@ def centred_positions(frames: int, step: float, used: int) -> list[float]:
 
 
 def leading_positions(frames: int, step: float) -> list[float]:
-    """Return the positions of the file's frames used by a converter that starts at the first one, as FFmpeg's ``fps``
-    filter does."""
+    """The positions that a converter uses which starts at the first frame, as FFmpeg's ``fps`` filter does."""
     ticks = np.floor(np.arange(frames) / step + 0.5)
     shown_ticks = np.arange(math.floor(frames / step + 0.5))
     return [float(position) for position in np.searchsorted(ticks, shown_ticks, side="right") - 1]
@@ -136,8 +128,7 @@ def choose_timesteps(
 
 
 def noise_seed(run_seed: int, item_id: str, window: int, timestep: int, draw: int) -> int:
-    """Seed of one noise draw, from what it is for alone: the same on any rank, in any order and batch; 0 to 2**63 -
-    1."""
+    """Seed of one noise draw, from what it is for alone: the same on any rank, in any order and batch."""
     key = f"{run_seed}\0{item_id}\0{window}\0{timestep}\0{draw}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") >> 1
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.host.model.identity import weights_identity
+from lmms_eval_tasks.models.base import Arguments, Words, read_arguments
 from lmms_eval_tasks.models.video_diffusion.protocol import PROTOCOLS, Protocol, nearest_bucket
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.text import unknown_argument
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.forms import OneOf
 
 BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
 """Sizes (height, width) of most YoCausal Wan scripts, in their order."""
@@ -67,32 +77,71 @@ def known_families() -> dict[str, Family]:
     return {family.name: family for family in TypeAdapter(list[Family]).validate_json(text)}
 
 
-def read_family(name: str) -> Family:
-    families = known_families()
-    if name not in families:
-        raise InputError(f"Expected family to be one of {', '.join(families)}, but got {name!r}.")
-    return families[name]
+Size = Annotated[int, Field(gt=0)]
+Batch = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(lambda value: None if value == "auto" else value)]
 
 
-@dataclass(frozen=True)
-class DenoisingSettings:
-    """A run's choices; by default the family's, or the first value named here."""
+class DenoisingSettings(Arguments):
+    """Arguments of `video_diffusion`; sizes, frames and weights are the family's where nothing else is chosen."""
 
-    family: Family
-    pretrained: str
-    revision: str | None
-    name: str
-    protocol: Protocol
-    target: str
-    prompt: str
-    dtype: str
-    seed: int
-    height: int
-    width: int
-    frames: int
-    fps: float
-    tiling: bool
-    buckets: tuple[tuple[int, int], ...] = ()
+    family: Annotated[Family, BeforeValidator(lambda name: known_families()[name]), OneOf([*known_families()])] = Field(
+        default="", validate_default=True
+    )
+    batch: Batch = None
+    """The number of noisy clips denoised at once; None is ``auto``."""
+    offload: Annotated[str, OneOf(("false", "true", "layers")), BeforeValidator(str)] = "false"
+    compile: bool = False
+    decode_workers: Any = None
+    cache: Words | None = None
+    pretrained: Words = ""
+    revision: Words | None = None
+    name: Words = Field(default="", validate_default=True)
+    protocol: Annotated[Protocol, BeforeValidator(PROTOCOLS.get), OneOf([*PROTOCOLS])] = PROTOCOLS["paper"]
+    target: Annotated[str, OneOf(("training", "noise"))] = "training"
+    prompt: Annotated[str, OneOf(("forward", "null"))] = "forward"
+    dtype: Annotated[str, OneOf(("bfloat16", "float32", "float16"))] = "bfloat16"
+    seed: Annotated[int, Field(ge=0)] = 0
+    height: Size = 0
+    width: Size = 0
+    frames: Size = 0
+    fps: Annotated[float, Field(gt=0)] = 0.0
+    tiling: bool = False
+    buckets: tuple[tuple[int, int], ...] = Field(default=(), init=False)
+    """Sizes (height, width) of which each clip takes the one that suits it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_up(cls, given: dict[str, Any]) -> dict[str, Any]:
+        family = known_families().get(str(given.get("family")).strip().lower())
+        if family is None:
+            return given
+        scripts = family.wan_scripts if given.get("protocol") == "wan_scripts" else None
+        own = {name: getattr(family, name) for name in ("pretrained", "height", "width", "frames", "fps")}
+        if scripts:
+            own |= {"frames": scripts.frames, "fps": scripts.fps}
+            if given.keys().isdisjoint(("height", "width")):
+                own["buckets"] = scripts.buckets
+        return {**own, **given}
+
+    @field_validator("name")
+    @classmethod
+    def _name_weights(cls, name: str, info: ValidationInfo) -> str:
+        """The name of the weights: the paper's name for the family's own, else their hub id or that of their folder."""
+        family, pretrained = info.data.get("family"), info.data["pretrained"]
+        if name.strip() or family is None:
+            return name.strip()
+        if pretrained == family.pretrained:
+            return str(family.title)
+        folder = Path(pretrained).expanduser()
+        name = folder.resolve().name if folder.is_dir() else pretrained
+        if folder.is_dir() and _NO_NAME.fullmatch(name):
+            raise PydanticCustomError(
+                "unnamed",
+                "Expected what the weights are to be called, for {weights} does not say. "
+                "Remedy: name=NAME, as rankings and the result file shall show them.",
+                {"weights": pretrained},
+            )
+        return name
 
     @property
     def own_weights(self) -> bool:
@@ -138,69 +187,8 @@ class DenoisingSettings:
         }
 
 
-CHOICES = tuple(field.name for field in fields(DenoisingSettings) if field.name not in ("family", "buckets"))
-"""What `read_settings` takes besides the family."""
-
-
 def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
-    row = read_family(family)
-    problems = Problems()
-    chosen = {name: value for name, value in arguments.items() if value is not None}
-    for name in sorted(chosen.keys() - set(CHOICES)):
-        problems.add(name, unknown_argument(name, CHOICES))
-
-    def choose(name: str, default: Any, allowed: Callable[[Any], bool], expected: str) -> Any:
-        value = chosen.get(name, default)
-        if not allowed(value):
-            problems.add(name, f"Expected {expected}, but got {value!r}.")
-            return default
-        return value
-
-    def one_of(name: str, *allowed: str) -> str:
-        return str(choose(name, allowed[0], lambda value: str(value) in allowed, f"one of {', '.join(allowed)}"))
-
-    def positive(name: str, default: float) -> float:
-        return float(choose(name, default, lambda value: _is_number(value) and value > 0, "a number above 0"))
-
-    pretrained = str(chosen.get("pretrained", row.pretrained))
-    name = str(chosen.get("name", "")).strip() or _name_of_weights(row, pretrained)
-    if not name:
-        problem = f"Expected what the weights are to be called, for {pretrained} does not say."
-        problems.add("name", problem, remedy="name=NAME, as rankings and the result file shall show them.")
-    protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
-    scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
-    default = scripts or row
-    settings = DenoisingSettings(
-        family=row,
-        pretrained=pretrained,
-        revision=str(chosen["revision"]) if "revision" in chosen else None,
-        name=name,
-        protocol=protocol,
-        target=one_of("target", "training", "noise"),
-        prompt=one_of("prompt", "forward", "null"),
-        dtype=one_of("dtype", "bfloat16", "float32", "float16"),
-        height=int(positive("height", row.height)),
-        width=int(positive("width", row.width)),
-        frames=int(positive("frames", default.frames)),
-        fps=positive("fps", default.fps),
-        seed=choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0"),
-        tiling=choose("tiling", False, lambda value: isinstance(value, bool), "true or false"),
-        buckets=scripts.buckets if scripts and chosen.keys().isdisjoint(("height", "width")) else (),
-    )
-    problems.raise_if_any(f"{row.title} cannot be run as asked")
-    return settings
-
-
-def _name_of_weights(family: Family, pretrained: str) -> str:
-    """Return the name of weights: the paper's name for the family's own, else their hub id or the name of their
-    folder."""
-    if pretrained == family.pretrained:
-        return family.title
-    folder = Path(pretrained).expanduser()
-    if not folder.is_dir():
-        return pretrained
-    name = folder.resolve().name
-    return "" if _NO_NAME.fullmatch(name) else name
+    return read_arguments(DenoisingSettings, {"family": family, **arguments}, "video_diffusion")
 
 
 def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:
@@ -217,17 +205,4 @@ def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_
             problems.add(name, f"Expected a multiple of {size_multiple}, but got {value}.", remedy=f"{name}={nearest}")
     problems.raise_if_any(f"{settings.family.title} cannot be run as asked")
     fitting = tuple(size for size in settings.buckets if size[0] % size_multiple == size[1] % size_multiple == 0)
-    return replace(settings, buckets=fitting)
-
-
-def read_batch(value: object) -> int | None:
-    """Read the number of noisy clips denoised at once, or None for ``auto``."""
-    if value == "auto":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"Expected batch to be auto or a whole number from 1, but got {value!r}.")
-    return value
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return settings.model_copy(update={"buckets": fitting})

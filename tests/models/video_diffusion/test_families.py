@@ -1,6 +1,5 @@
 """Every family's adapter against diffusers' own schedulers, on the same latents and noise."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ from diffusers import (
 from tiny_models import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
-from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips, Engine
-from lmms_eval_tasks.models.video_diffusion.latents import ClipFile, to_pixels
+from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips, ClipFile, Engine, to_pixels
 from lmms_eval_tasks.models.video_diffusion.protocol import centred_positions
-from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_family, read_settings
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_settings
 
 FAMILIES = list(known_families())
 Clips = dict[str, tuple[Path, Path]]
@@ -178,7 +176,7 @@ def implied_noise(pipe: Any, predicted: torch.Tensor, noisy: torch.Tensor, times
     return (noisy - (1 - level) * clean) / level
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if read_family(name).adapter not in ("wan",)])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if known_families()[name].adapter not in ("wan",)])
 def test_the_models_own_sampler_walks_along_our_noising(checkpoints: Path, family: str) -> None:
     """A sampler that is given our training target as the prediction goes from one of our noisy latents to the next."""
     adapter = tiny_engine(checkpoints, family).adapter
@@ -255,10 +253,10 @@ def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Pat
         feature_extractor=None,
     ).save_pretrained(tmp_path / "images")
     whole.motion_adapter.save_pretrained(tmp_path / "motion")
-    row = read_family("animatediff-sd1.5")
+    row = known_families()["animatediff-sd1.5"]
     row = row.model_copy(update={"options": {**row.options, "motion_adapter": str(tmp_path / "motion")}})
     chosen = {"pretrained": str(tmp_path / "images"), "dtype": "float32"}
-    adapter = ADAPTERS[row.adapter].load(replace(read_settings(row.name, chosen), family=row))
+    adapter = ADAPTERS[row.adapter].load(read_settings(row.name, chosen).model_copy(update={"family": row}))
     assert type(adapter.pipe).__name__ == "AnimateDiffPipeline"
     linear = torch.linspace(0.00085, 0.012, 1000)
     assert torch.allclose(adapter.noising.alphas_cumprod, torch.cumprod(1 - linear, dim=0))
