@@ -327,8 +327,9 @@ def read_task_settings(
         return kind.read_settings(kwargs, environment)
     if kind.answer_form is not AnswerForm.WORDS:
         return TaskSettings()
+    kwargs = {"prompt": kind.prompt, **kwargs}
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
-    named = kwargs.get("prompt")
+    named = kwargs["prompt"]
     fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
     if kind.ask is ask_choice and not fields < QUESTION_AND_OPTIONS:
         fields = QUESTION_AND_OPTIONS

@@ -183,6 +183,7 @@ EVIDENCE = TaskKind(
 
 OPEN = TaskKind(
     metrics=card.OPEN_METRICS,
+    prompt="cast_bench_open",
     grade=open_ended.grade,
     guesses=lambda row: (open_ended.IGNORANT,),
     extractor="a judge",

@@ -197,6 +197,7 @@ INQUIRIES = {
 VERDICT = TaskKind(
     metrics=card.METRICS,
     ask=hooks.ask,
+    prompt=hooks.PROMPT,
     grade=hooks.grade,
     extractor=VERDICT_READER,
     references=report.references,
@@ -212,6 +213,7 @@ VERDICT = TaskKind(
 PROBE = replace(
     VERDICT,
     metrics=card.PROBE_METRICS,
+    prompt="countervqa_probe",
     grade=hooks.grade_probe,
     guesses=hooks.probe_guesses,
     columns=report.PROBE_COLUMNS,

@@ -131,9 +131,12 @@ class Reading(Generic[Clip]):
 
     def settle(self, size: int) -> None:
         """Say how many bytes it has taken in the end, instead of what was reserved."""
-        with self._memory.changed:
-            self._memory.sizes[self.place] = size
-            self._memory.changed.notify_all()
+        memory = self._memory
+        with memory.changed:
+            memory.sizes[self.place] = size
+            if not size:
+                del memory.sizes[self.place]
+            memory.changed.notify_all()
 
     def result(self) -> Clip:
         with self._work.measure(WAITING):

@@ -247,6 +247,7 @@ BENCHMARK = Benchmark(
         "counterfactual": _kind(
             "counterfactual",
             ANY_ORDER,
+            prompt="worlds_counterfactual",
             grade=hooks.grade_verdict,
             extractor=VERDICT_READER,
             members="questions",
@@ -270,6 +271,7 @@ BENCHMARK = Benchmark(
         "possible": _kind(
             "possible",
             STILL,
+            prompt="worlds_possible",
             grade=hooks.grade_plausibility,
             extractor=PLAUSIBILITY_READER,
             members="clips",

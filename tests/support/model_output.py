@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel
-from task_states import task_state
+from task_states import new_state
 from version_gate import EXAMPLES
 
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
@@ -91,9 +91,9 @@ def readers() -> dict[str, Reader]:
 def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(EXAMPLES / f"{task.benchmark.name}.json")
-    state = task_state(name, JudgedEvaluation(examples.get("reply", {})))
+    state = new_state(name, JudgedEvaluation(examples.get("reply", {})))
     row = {**examples["rows"][0], "asked": True}
-    state.doc_to_text(row, state.kwargs)
+    state.doc_to_text(row)
 
     def read(text: str) -> object:
         items = state.process_results(row, [text])

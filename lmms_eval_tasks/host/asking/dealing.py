@@ -392,7 +392,7 @@ def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[An
 
 
 def evaluate_nothing() -> dict[str, Any] | None:
-    """Return what lmms-eval's `evaluate`, which fails on no task, would of a part without any item."""
+    """Return what lmms-eval's `evaluate`, which fails on no task, would give of a part without items."""
     if int(os.environ.get("RANK", "0")):
         return None
     return {section: {} for section in (*PER_TASK, "samples")}

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmms_eval_tasks.utils.answers.choice import EXTRACTOR, choice_grader
-from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, TaskSettings, Warn, ask_choice
+from lmms_eval_tasks.utils.answers.hooks import DEFAULT, Ask, Grade, TaskSettings, Warn, ask_choice
 from lmms_eval_tasks.utils.answers.losses import CLIP_LOSSES_READER, DENOISING_READER
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress
@@ -222,6 +222,7 @@ class TaskKind:
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError. By default
             the prompt is chosen, of a task that is answered in words: the one that the task's YAML names, or another
             with the same fields.
+        prompt: Id of the prompt where the YAML names none.
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.
@@ -262,6 +263,7 @@ class TaskKind:
     item_view: Callable[[Record, Row], ItemView] | None = None
     answer_view: Callable[[Record, Row, str], AnswerView] | None = None
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings] | None = None
+    prompt: str = DEFAULT
     visuals: tuple[str, ...] = ("clip",)
     guesses: Callable[[Row], Sequence[str]] = guess_option
     answer_form: AnswerForm = AnswerForm.WORDS
