@@ -14,7 +14,8 @@ from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.core.text import MISSING, summarize_names
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_sources, clips_of_rows, read_table
-from lmms_eval_tasks.utils.data.manifest import Count, MissingClip, SplitManifest
+from lmms_eval_tasks.utils.data.identity import Count
+from lmms_eval_tasks.utils.data.manifest import MissingClip, SplitManifest
 from lmms_eval_tasks.utils.data.survey import ClipCount, prepared_clips, split_statistics
 
 

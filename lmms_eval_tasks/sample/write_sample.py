@@ -13,7 +13,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import remove, swap
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.data.manifest import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
 

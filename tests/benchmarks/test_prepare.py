@@ -30,7 +30,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, media_path, read_manifest
-from lmms_eval_tasks.utils.data.manifest import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 pytestmark = pytest.mark.slow
 PLUGIN = ROOT / "examples" / "pendulum_plugin"

@@ -11,7 +11,7 @@ from lmms_eval_tasks.sample.writers.mvp import FAMILIES, draw_subset
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import home
-from lmms_eval_tasks.utils.data.manifest import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 from lmms_eval_tasks.utils.data.prepare import Origin
 
 

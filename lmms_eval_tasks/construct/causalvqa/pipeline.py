@@ -39,8 +39,8 @@ from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import read_csv
 from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.made import cut_part
-from lmms_eval_tasks.utils.data.manifest import carry_sample_mark
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.people.responses import COLUMNS
 

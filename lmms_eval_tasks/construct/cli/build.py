@@ -11,7 +11,8 @@ from lmms_eval_tasks.cli.options import BUILD, command_of, print_warnings
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.registry import load_announced
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.data.manifest import mark_as_built, write_attrition
+from lmms_eval_tasks.utils.data.identity import mark_as_built
+from lmms_eval_tasks.utils.data.manifest import write_attrition
 
 build_app = typer.Typer(
     no_args_is_help=True, help="Make a benchmark's set of questions from clips of your own.", rich_help_panel=BUILD

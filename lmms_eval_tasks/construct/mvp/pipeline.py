@@ -27,7 +27,7 @@ from lmms_eval_tasks.construct.mvp.steps import (
 )
 from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.data.manifest import carry_sample_mark
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.prepare import link
 
 

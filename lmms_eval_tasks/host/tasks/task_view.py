@@ -24,7 +24,8 @@ from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.home import clip_path, home, media_path, placeholder_path
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason, replace_key, rotate, turn_back
+from lmms_eval_tasks.utils.scoring.orders import replace_key, rotate, turn_back
+from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets

@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.data.manifest import SAMPLE_MARK, counts, find_marks
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, counts, find_marks
 from lmms_eval_tasks.utils.data.prepare import make_table
 
 

@@ -31,19 +31,8 @@ from lmms_eval_tasks.utils.data.home import (
     with_column,
     writable_home,
 )
-from lmms_eval_tasks.utils.data.manifest import (
-    BUILT_MARK,
-    Manifest,
-    MissingClip,
-    RemovedGroups,
-    SplitManifest,
-    archive_warnings,
-    counts,
-    find_marks,
-    groups_of,
-    identify,
-    read_attrition,
-)
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, archive_warnings, counts, find_marks, groups_of, identify
+from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, RemovedGroups, SplitManifest, read_attrition
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 
 if TYPE_CHECKING:

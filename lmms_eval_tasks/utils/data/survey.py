@@ -12,7 +12,8 @@ from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable
 from lmms_eval_tasks.utils.data.home import absent_clips, clip_path, clip_sources, clips_of_rows, read_table
-from lmms_eval_tasks.utils.data.manifest import Count, SplitManifest, counts
+from lmms_eval_tasks.utils.data.identity import Count, counts
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 if TYPE_CHECKING:
     import pyarrow

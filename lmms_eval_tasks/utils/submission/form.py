@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Protocol
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, as_lines, read_rows
@@ -19,6 +19,13 @@ from lmms_eval_tasks.utils.scoring.record import GradedItem
 INCOMPLETE = "--allow-incomplete writes the file nevertheless."
 FIRST_SAMPLE = "Each item was answered several times: the first sample is in it."
 FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options were not looked at"
+
+
+class Pointing(Protocol):
+    """Object that says which items of a benchmark it asks, as the pointer of a `Task` does."""
+
+    @property
+    def pointer(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,13 @@ class Table:
         apart = self.data_set.apart
         return f"the prepared split {self.split}{f' ({apart})' if apart else ''}"
 
-    def rows_of(self, tasks: Iterable[Any]) -> Table:
+    def rows_of(self, tasks: Iterable[Pointing]) -> Table:
         """The table of the rows that some of the split's tasks ask."""
         subsets = {task.pointer.get("subset") for task in tasks}
         return self if None in subsets else replace(self, rows=[row for row in self.rows if row["subset"] in subsets])
 
 
-def read_prepared(card: Card, split: str, tasks: Iterable[Any] = ()) -> Table:
+def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
     """Return the prepared table of a split, or of it the rows that some of its tasks ask."""
     arrow, manifest = read_table(card, split)
     table, asking = Table(split, arrow.to_pylist(), manifest.data_set), list(tasks)

@@ -24,7 +24,7 @@ from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.train.stages import choices
 from lmms_eval_tasks.train.stages.choices import ChoiceSets
 from lmms_eval_tasks.utils.answers.choice import read_choice
-from lmms_eval_tasks.utils.data.manifest import Count
+from lmms_eval_tasks.utils.data.identity import Count
 
 QUESTIONS = [question_row("7", "planning", "easy", (2, 4)), question_row("8", "descriptive", "hard", (5, 1))]
 

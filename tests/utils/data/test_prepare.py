@@ -26,10 +26,11 @@ from lmms_eval_tasks.causalvqa.benchmark import CARD, prepare
 from lmms_eval_tasks.registry import building, find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import no_progress
-from lmms_eval_tasks.utils.data import manifest as sets
+from lmms_eval_tasks.utils.data import identity
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.data.manifest import BUILT_MARK, SAMPLE_MARK, SplitManifest, find_marks, mark_as_built
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.prepare import Origin, measure_clips, preparing
 
 Question = dict[str, object]
@@ -192,7 +193,7 @@ def test_rows_that_cannot_be_asked_graded_or_written_are_refused_all_at_once(exp
 @pytest.mark.parametrize("name", registry().benchmarks)
 def test_counts_alone_make_nothing_official(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     card = read_card(name)
-    monkeypatch.setattr(sets, "counts", lambda *args: [])
+    monkeypatch.setattr(identity, "counts", lambda *args: [])
     for split, facts in card.splits.items():
         count, groups = facts.items or 1, facts.groups or 1
         columns = {column: [""] * count for column in (*card.strata_columns, *card.clip_columns)}
@@ -202,7 +203,7 @@ def test_counts_alone_make_nothing_official(name: str, monkeypatch: pytest.Monke
             })  # fmt: skip
 
             def found(source: str, revision: str | None = None, split: str = split, table: Any = table) -> SetKind:
-                return sets.identify(card, split, table, source, {"a.csv": "5f" * 32}, set(), False, revision).kind
+                return identity.identify(card, split, table, source, {"a.csv": "5f" * 32}, set(), False, revision).kind
 
             own = not card.is_released or (facts.answers_withheld and key is not None)
             # Neither a folder of that name nor another dataset is the release.
