@@ -66,12 +66,13 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_settings_of_the_user() -> Iterator[None]:
-    """Neither this package's variables nor those that would lead a judge elsewhere than to a test's own server."""
+def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Neither this package's variables, nor those that would lead a judge elsewhere, nor the user's data home."""
     ours = [name for name in os.environ if name.startswith("LMMS_EVAL_TASKS_")]
     with pytest.MonkeyPatch.context() as patch:
         for name in (*ours, *JUDGES.split(), *PROXIES.split()):
             patch.delenv(name, raising=False)
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path_factory.mktemp("no_home")))
         yield
 
 

@@ -111,6 +111,7 @@ def test_swift_gets_one_number_a_completion(orms: dict[str, Any]) -> None:
     assert as_swift_calls(orms["choice"](args=None), said, columns) == [1.0, 0.0, 0.0]
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("name", ["judged_causal", "judged_visual"])
 def test_swift_awaits_the_judge(orms: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "judge")
