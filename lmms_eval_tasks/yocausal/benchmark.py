@@ -10,91 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.api import (
-    AskedItem,
-    Benchmark,
-    InputError,
-    Inquiry,
-    OfferedChoice,
-    Origin,
-    Progress,
-    Row,
-    SplitManifest,
-    TaskKind,
-    building,
-    no_progress,
-)
+from lmms_eval_tasks.api import AskedItem, Benchmark, Inquiry, OfferedChoice, Row, TaskKind
 from lmms_eval_tasks.api.losses import AnswerForm
 from lmms_eval_tasks.api.people import HumanStudy
-from lmms_eval_tasks.api.release import summarize_names
-from lmms_eval_tasks.yocausal import card, cli, hooks, labelling, report, result_file
-from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
-from lmms_eval_tasks.yocausal.own_videos import read_videos
-from lmms_eval_tasks.yocausal.pair_table import (
-    CAUSALITY,
-    DISCRIMINABLE,
-    SPLIT,
-    measure_pairs,
-    own_columns,
-    stratum,
-    table_rows,
-    with_labels,
-)
-from lmms_eval_tasks.yocausal.release import read_release
-
-
-def prepare(
-    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
-    from_videos: Annotated[
-        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
-    ] = None,
-    captions: Annotated[
-        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
-    ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
-    ] = None,
-    progress: Progress = no_progress,
-) -> dict[str, SplitManifest]:
-    """Prepare YoCausal, or any folder of videos in its form.
-
-    Clips that are absent, or cannot be decoded to their end, do not stop this, neither those of the release nor own
-    videos: the manifest lists them, and a run stops at them unless it is set to skip them. Any other problem of
-    metadata, videos, captions or labels does, and then nothing is written.
-
-    Examples:
-        lmms-eval-tasks prepare yocausal
-        lmms-eval-tasks prepare yocausal --from-videos clips --captions captions.csv --seconds 4
-    """
-    if from_videos is not None:
-        pairs, clips = read_videos(from_videos, captions, seconds)
-        origin = Origin(str(from_videos), {captions.name: captions} if captions else {}, own=True)
-    elif captions is not None or seconds is not None:
-        raise InputError("Expected --captions and --seconds only with --from-videos.")
-    else:
-        pairs, clips, origin = read_release(source)
-    if labels is not None:
-        pairs = with_labels(pairs, labels)
-        origin = replace(origin, files={**origin.files, labels.name: labels})
-    if uncaptioned := [pair.item_id for pair in pairs if pair.caption is None]:
-        count = f"{len(uncaptioned)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
-        origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))
-    motions = measure_pairs(pairs, seconds, progress)
-    # The clips of own videos are other files than those that were measured.
-    decoded = {pair.clip for pair in pairs if from_videos is None and motions.get(pair.item_id) is not None}
-    rows = table_rows(pairs, motions)
-    with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, whole=True, decoded=decoded)
-    return {SPLIT: build.splits[SPLIT]}
-
+from lmms_eval_tasks.yocausal import card, hooks, labelling, ranking, report, result_file
+from lmms_eval_tasks.yocausal.card import CARD, CAUSALITY, DISCRIMINABLE, SUBSETS, stratum
+from lmms_eval_tasks.yocausal.prepare import own_columns, prepare
 
 STUDY = HumanStudy(
     versions={"forward_first": "SECOND", "reversed_first": "FIRST"},
@@ -158,6 +82,10 @@ INQUIRIES = {
     ),
 }
 
+commands = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
+commands.command()(ranking.rank)
+commands.command()(labelling.label)
+
 DENOISING = TaskKind(
     metrics=card.METRICS,
     ask=hooks.ask,
@@ -200,7 +128,7 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=result_file.FORM,
     official_prompt=labelling.OFFICIAL_PROMPT,
-    cli=cli.app,
+    cli=commands,
     inquiries=INQUIRIES,
     human_study=STUDY,
 )

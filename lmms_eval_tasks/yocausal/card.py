@@ -6,9 +6,11 @@ Source: paper, Tables 4 and 5; youzhe0305/YoCausal@f219ba6, evaluation/metrics.p
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from functools import partial
+from typing import Any
 
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
@@ -24,30 +26,34 @@ from lmms_eval_tasks.api import (
 )
 from lmms_eval_tasks.api.release import PublishedStatistics
 
-# Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
-_PAIRS = {"animal": 200, "general": 500, "human": 400, "physics": 132}
-# How much of a source's video is taken: the same section.
-_SECONDS = {"animal": 3.0, "general": 3.0, "human": 3.0, "physics": 5.0}
-SUBSETS = tuple(_PAIRS)
+# Pairs per subset, and the seconds that are taken of its source's videos: paper, section on data (Animal Kingdom,
+# Moments in Time, Kinetics-400, Physics-IQ).
+_SUBSETS = {"animal": (200, 3.0), "general": (500, 3.0), "human": (400, 3.0), "physics": (132, 5.0)}
+SUBSETS = tuple(_SUBSETS)
+TASK, SPLIT = "yocausal", "test"
+LABELS = CAUSALITY, DISCRIMINABLE = ("vlm_causality", "human_discriminable")
+"""Labels of a pair."""
 QUESTION = "Is this clip played forward, as it was filmed, or reversed?"
 OPTIONS = ("It is played forward.", "It is played in reverse.", "It cannot be told.")
 FORWARD, REVERSED, UNKNOWN = "A", "B", "C"
 
 CARD = Card(
-    name="yocausal",
+    name=TASK,
     title="YoCausal",
     paper="https://www.youzhexie.me/papers/YoCausal/index.html",
     licence="see the dataset page; clips under the licences of their four sources",
     homepage="https://github.com/youzhe0305/YoCausal",
     main_metric="rsi",
     splits={
-        "test": SplitFacts(
+        SPLIT: SplitFacts(
             items=1232,
             groups=1232,
             clips=2464,
             answers_withheld=False,
-            strata={(subset,): pairs for subset, pairs in _PAIRS.items()},
-            statistics=PublishedStatistics(stratum_seconds={(subset,): length for subset, length in _SECONDS.items()}),
+            strata={(subset,): pairs for subset, (pairs, _) in _SUBSETS.items()},
+            statistics=PublishedStatistics(
+                stratum_seconds={(subset,): seconds for subset, (_, seconds) in _SUBSETS.items()}
+            ),
         )
     },
     strata_columns=("subset",),
@@ -55,13 +61,13 @@ CARD = Card(
     human=(
         Human(
             metric="rsi",
-            split="test",
+            split=SPLIT,
             percent=79.08,
             source="paper, Table 4",
             caveat="an unknown counts half there, as in rsi_human_protocol here; 132 answers cannot give the figure "
             "printed for Physics",
         ),
-        Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
+        Human(metric="cci", split=SPLIT, percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),
     prompt_sha256={"labelling prompt": "be886599bd6ca6cb982f0a7d653737cde0626fc20ee6d83a69acd2b850bb8383"},
     hub_id="YouZhe/YoCausal-dataset",
@@ -92,6 +98,19 @@ def compare_losses(forward: float, backward: float) -> Winner:
 HUMAN_CCI = next(human.percent for human in CARD.human if human.metric == "cci")
 
 
+def stratum(row: Mapping[str, Any]) -> dict[str, str]:
+    def name(label: bool | None, yes: str, no: str) -> str:
+        return "unlabelled" if label is None else yes if label else no
+
+    return {
+        "subset": row["subset"],
+        "category": row["category"],
+        "causality": name(row[CAUSALITY], "causal", "not causal"),
+        "people": name(row[DISCRIMINABLE], "can tell", "cannot tell"),
+        "motion_symmetric": "symmetric" if row["motion_symmetric"] else "other",
+    }
+
+
 def _subset(record: Record) -> str:
     return record.stratum["subset"]
 
@@ -114,14 +133,14 @@ def _rsi_where(name: str, title: str, field: str, label: bool) -> Metric:
     )
 
 
-RSI_CAUSAL = _rsi_where("rsi_causal", "Dc", "vlm_causality", True)
-RSI_NON_CAUSAL = _rsi_where("rsi_non_causal", "Dnc", "vlm_causality", False)
+RSI_CAUSAL = _rsi_where("rsi_causal", "Dc", CAUSALITY, True)
+RSI_NON_CAUSAL = _rsi_where("rsi_non_causal", "Dnc", CAUSALITY, False)
 CCI = replace(
     RSI,
     name="cci",
     title="CCI",
-    value=lambda record: _wins(record) if isinstance(record.fields["vlm_causality"], bool) else None,
-    contrast=lambda record: record.fields["vlm_causality"] is True,
+    value=lambda record: _wins(record) if isinstance(record.fields[CAUSALITY], bool) else None,
+    contrast=lambda record: record.fields[CAUSALITY] is True,
     bounds=(-100.0, 100.0),
     unit="points",
 )
@@ -178,8 +197,8 @@ METRICS = (
     RSI_NON_CAUSAL,
     CCI,
     CCI_NORMALISED,
-    _rsi_where("rsi_discriminable", "Hd", "human_discriminable", True),
-    _rsi_where("rsi_non_discriminable", "Hnd", "human_discriminable", False),
+    _rsi_where("rsi_discriminable", "Hd", DISCRIMINABLE, True),
+    _rsi_where("rsi_non_discriminable", "Hnd", DISCRIMINABLE, False),
     RSI_SYMMETRIC,
     TIE_RATE,
     NON_FINITE_RATE,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from lmms_eval_tasks.api import (
     GradedItem,
@@ -22,9 +22,8 @@ from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.prompts import TaskSettings
 from lmms_eval_tasks.api.release import summarize_names
 from lmms_eval_tasks.api.runs import LogForm, log_line
-from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, UNKNOWN, Winner, compare_losses
-from lmms_eval_tasks.yocausal.pair_table import stratum
-from lmms_eval_tasks.yocausal.result_file import losses_by_timestep, mixed_versions, submission_item
+from lmms_eval_tasks.yocausal.card import FORWARD, LABELS, REVERSED, UNKNOWN, Winner, compare_losses, stratum
+from lmms_eval_tasks.yocausal.result_file import PairLosses, StepsForm, as_many_as_timesteps, mixed_versions
 
 if TYPE_CHECKING:
     import datasets
@@ -56,41 +55,16 @@ class LossForm(LogForm):
     backward: float
 
 
-class StepsForm(LogForm):
-    forward: list[float]
-    backward: list[float]
-
-
-class TimestepsForm(LogForm):
-    steps: StepsForm | None = None
-    timesteps: list[float] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _as_many_as_timesteps(self) -> TimestepsForm:
-        steps = self.steps or StepsForm(forward=[], backward=[])
-        if not len(steps.forward) == len(steps.backward) == len(self.timesteps):
-            raise ValueError("Expected a loss at each timestep")
-        return self
-
-
-class PairFields(TimestepsForm):
+class PairFields(LogForm):
     vlm_causality: bool | None
     human_discriminable: bool | None
     motion_symmetric: bool | None
     loss: LossForm | None = None
     model: str | None = None
     settings_digest: str | None = None
-
-
-class LossSubmission(TimestepsForm):
-    item_id: str
-    forward: float
-    backward: float
-    steps: StepsForm
-    timesteps: list[float]
-    settings: dict[str, Any]
-    digest: str
-    versions: dict[str, str]
+    steps: StepsForm | None = None
+    timesteps: list[float] = Field(default_factory=list)
+    _steps_fit = as_many_as_timesteps
 
 
 class DirectionFields(LogForm):
@@ -107,7 +81,7 @@ PairLine = log_line(
     PairFields,
     STRATUM,
     answered=Annotated[Winner, Field(strict=False)] | None,
-    submission=Annotated[LossSubmission | None, BeforeValidator(_without_record)],
+    submission=Annotated[PairLosses | None, BeforeValidator(_without_record)],
 )
 DirectionLine = log_line(DirectionFields, STRATUM)
 
@@ -115,6 +89,7 @@ DirectionLine = log_line(DirectionFields, STRATUM)
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade one pair; without losses it is unparsed or unscored, and its record says why."""
     answer = read_denoising(response)
+    losses = PairLosses.of(answer) if answer is not None and answer.loss is not None else None
     winner, outcome, reason, detail = None, Outcome.UNSCORED, None, ""
     if not row["asked"]:
         reason = UnscoredReason.NO_CLIP
@@ -122,17 +97,17 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome, detail = Outcome.UNPARSED, NO_LOSSES
     elif answer.item_id != row["item_id"]:
         reason, detail = UnscoredReason.OTHER_ITEM, f"The response is about {answer.item_id}, not about this pair."
-    elif answer.loss is not None:
-        winner = compare_losses(answer.loss.forward, answer.loss.backward).value
+    elif losses is not None:
+        winner = compare_losses(losses.forward, losses.backward).value
         outcome = Outcome.CORRECT if winner == "forward" else Outcome.WRONG
     elif answer.error is not None:
         reason, detail = UnscoredReason.of_error(answer.error.kind), answer.error.message
-    fields = {name: row[name] for name in ("vlm_causality", "human_discriminable", "motion_symmetric")}
-    fields["loss"] = None if answer is None or answer.loss is None else answer.loss.model_dump(mode="json")
-    if answer is not None and winner:
-        fields |= {"steps": losses_by_timestep(answer), "timesteps": answer.timesteps}
-    fields["model"] = None if answer is None else answer.settings.get("model")
-    fields["settings_digest"] = None if answer is None else answer.settings_digest
+    fields = {name: row[name] for name in (*LABELS, "motion_symmetric")}
+    fields["loss"] = losses and losses.model_dump(include={"forward", "backward"})
+    if losses is not None and winner:
+        fields |= losses.model_dump(include={"steps", "timesteps"})
+    fields["model"] = answer and answer.settings.get("model")
+    fields["settings_digest"] = answer and answer.settings_digest
     record = Record(
         item_id=row["item_id"],
         group_id=row["group_id"],
@@ -144,7 +119,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         detail=detail,
         fields=fields,
     )
-    return GradedItem(record, submission_item(answer) if answer is not None and winner is not None else {})
+    return GradedItem(record, losses.model_dump() if losses is not None and winner else {})
 
 
 def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:

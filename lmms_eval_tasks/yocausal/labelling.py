@@ -10,25 +10,29 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.api import Progress, no_progress, read_prompt
+from lmms_eval_tasks.api import InputError, Progress, read_prompt
 from lmms_eval_tasks.api.clips import FrameStream, as_jpeg
-from lmms_eval_tasks.api.judge import Case, Judge, Verdict
+from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
+from lmms_eval_tasks.api.judge import Case, Judge, Verdict, open_named_judge
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
-from lmms_eval_tasks.api.release import UnreadableClip, clip_path
+from lmms_eval_tasks.api.release import UnreadableClip, as_lines, clip_path, load_table, summarize_names, write_file
+from lmms_eval_tasks.yocausal.card import CAUSALITY, SPLIT, TASK
+from lmms_eval_tasks.yocausal.ranking import correlate
 
 PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""
 
 
 OFFICIAL_PROMPT = OfficialPrompt(
-    benchmark="yocausal",
+    benchmark=TASK,
     part="labelling prompt",
     file="VLM_labeling/prompt.txt",
     template=lambda text: Prompt.literal(text.strip()),
@@ -76,26 +80,26 @@ class Label:
 
 
 def label_clips(
-    rows: Sequence[Mapping[str, Any]], judge: Judge[Any], prompt: Prompt, frames: int, progress: Progress = no_progress
+    rows: Sequence[Mapping[str, Any]], judge: Judge[Any], prompt: Prompt, frames: int, progress: Progress
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row."""
     model = judge.sampling.model
     cases = {row["item_id"]: partial(_find_case, row, frames, prompt, model) for row in rows if row["clip_present"]}
     verdicts = dict(zip(cases, judge.judge_all(list(cases.values()), progress), strict=True))
-    no_clip = Verdict[Any](None, "no clip", model, prompt.signature)
-    return [_label(row["item_id"], verdicts.get(row["item_id"], no_clip)) for row in rows]
-
-
-def _label(item_id: str, verdict: Verdict[Any]) -> Label:
-    reply = verdict.reply
-    causal, confidence, reasoning = (reply.verdict, reply.confidence, reply.reasoning) if reply else (None,) * 3
-    return Label(item_id, causal, confidence, reasoning, verdict.reason, verdict.model, verdict.prompt)
+    labels = []
+    for row in rows:
+        verdict = verdicts.get(row["item_id"], Verdict[Any](None, "no clip", model, prompt.signature))
+        reply = verdict.reply
+        causal, confidence, reasoning = (reply.verdict, reply.confidence, reply.reasoning) if reply else (None,) * 3
+        made_with = verdict.reason, verdict.model, verdict.prompt
+        labels.append(Label(row["item_id"], causal, confidence, reasoning, *made_with))
+    return labels
 
 
 def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) -> Case | Verdict[Any]:
     """The case about one clip; a verdict without a reply where the clip cannot be decoded."""
     try:
-        images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
+        images, seconds = read_frames(clip_path(TASK, row["clip"]), frames)
     except UnreadableClip as error:
         kind = type(error.__cause__ or error).__name__
         return Verdict(None, f"clip cannot be decoded ({kind})", model, prompt.signature)
@@ -138,19 +142,18 @@ def count_frames(path: Path) -> int:
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:
     """Compare new labels with the table's own, over the clips that have both, as lines of a printed table."""
-    existing = {row["item_id"]: row["vlm_causality"] for row in rows}
-    new = {label.id: label.vlm_causality for label in labels}
-    pairs = ((causal, new.get(item_id)) for item_id, causal in existing.items())
-    both = [(bool(before), bool(now)) for before, now in pairs if before is not None and now is not None]
+    existing = {row["item_id"]: row[CAUSALITY] for row in rows if row[CAUSALITY] is not None}
+    new = {label.id: label.vlm_causality for label in labels if label.vlm_causality is not None}
+    both = [(before, new[item_id]) for item_id, before in existing.items() if item_id in new]
 
-    def effect(causal: Mapping[str, bool | None]) -> float | None:
+    def effect(causal: Mapping[str, bool]) -> float | None:
         moving = [(causal.get(row["item_id"]), row["motion"]) for row in rows if row["motion"] is not None]
         return cohens_d(*([motion for label, motion in moving if label is half] for half in (True, False)))
 
     return {
         "clips with both labels": str(len(both)),
         "F1 of causal (percent)": _number(f1_score(both), 1),
-        "Kendall tau-b": _number(kendall_tau(both), 3),
+        "Kendall tau-b": _number(correlate(existing, new).tau, 3),
         "Cohen's d of optical flow, these labels": _number(effect(new), 2),
         "Cohen's d of optical flow, existing labels": _number(effect(existing), 2),
     }
@@ -167,15 +170,6 @@ def f1_score(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     return 200.0 * hits / labelled if labelled else None
 
 
-def kendall_tau(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Kendall's tau-b between two labels; None where either is constant."""
-    from scipy import stats
-
-    if len({before for before, _ in pairs}) < 2 or len({now for _, now in pairs}) < 2:
-        return None
-    return float(stats.kendalltau([before for before, _ in pairs], [now for _, now in pairs]).statistic)
-
-
 def cohens_d(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Difference of two means in units of their pooled standard deviation; None without two of each, or any spread."""
     if min(len(first), len(second)) < 2:
@@ -184,3 +178,43 @@ def cohens_d(first: Sequence[float], second: Sequence[float]) -> float | None:
     pooled = (len(first) - 1) * statistics.variance(first) + (len(second) - 1) * statistics.variance(second)
     spread = math.sqrt(pooled / freedom)
     return (statistics.fmean(first) - statistics.fmean(second)) / spread if spread else None
+
+
+def label(
+    judge: Annotated[
+        str, typer.Option(help="The judge: its model, or model=NAME,url=…,max_tokens=….", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Labels file to write.")] = Path("yocausal_labels.jsonl"),
+    frames: Annotated[int, typer.Option(help="Frames of each clip that the judge sees.", min=2, max=64)] = 8,
+    limit: Annotated[int | None, typer.Option(help="Only the first clips.", min=1, show_default=False)] = None,
+    prompt: Annotated[
+        str, typer.Option(help="The judge's prompt: ours, or official once that is imported.")
+    ] = PROMPT_ID,
+) -> None:
+    """Label the prepared clips as causal or not by a judge, and compare with the labels that they have.
+
+    Examples:
+        lmms-eval-tasks yocausal label --judge gpt-4o
+        lmms-eval-tasks yocausal label --judge model=NAME,url=http://localhost:8000/v1 --limit 20
+    """
+    template, reply = labelling_prompt(prompt)
+    rows = [dict(row) for row in load_table(TASK, SPLIT)][:limit]
+    asked = open_named_judge(reply, judge)
+    with show_progress() as progress:
+        labels = label_clips(rows, asked, template, frames, progress)
+    unlabelled = [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]
+    if len(unlabelled) == len(labels):
+        raise InputError(f"No clip could be labelled, and {out} was not written: {summarize_names(unlabelled, 3)}.")
+    write_file(out, as_lines(asdict(label) for label in labels))
+    console = make_console()
+    causal = [label.vlm_causality for label in labels]
+    console.print(
+        f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
+    )
+    if unlabelled:
+        console.print(f"warning: unlabelled: {summarize_names(unlabelled, 3)}", style="yellow")
+    table = text_table(None, "agreement", "")
+    for line in agreement(rows, labels).items():
+        table.add_row(*line)
+    console.print(table)
+    console.print(f"Written to {out}; use it:  lmms-eval-tasks prepare yocausal --labels {out}", soft_wrap=True)

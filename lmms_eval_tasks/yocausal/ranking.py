@@ -14,14 +14,22 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from lmms_eval_tasks.api import InputError, Problems, Record
+import typer
+
+from lmms_eval_tasks.api import InputError, Problems
+from lmms_eval_tasks.api.commands import make_console, text_table
+from lmms_eval_tasks.api.page import compare_records
 from lmms_eval_tasks.api.release import quote, read_csv
-from lmms_eval_tasks.api.runs import Run
+from lmms_eval_tasks.api.runs import Run, read_run
 from lmms_eval_tasks.yocausal import card
-from lmms_eval_tasks.yocausal.pair_table import CAUSALITY, read_labels
-from lmms_eval_tasks.yocausal.report import TASK, references
+from lmms_eval_tasks.yocausal.card import CAUSALITY, TASK
+from lmms_eval_tasks.yocausal.prepare import read_labels
+from lmms_eval_tasks.yocausal.report import references
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FORWARD_PROMPT, NULL = "forward", "null"
 MODEL = "model"
@@ -202,14 +210,13 @@ def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> Judges:
     items = {record.item_id for run in runs for record in run.records.get(TASK, ())}
     rankings, warnings = {PREPARED: rank_runs(runs)}, []
     for name, file in zip(_numbered([file.stem for file in files], [PREPARED]), files, strict=True):
-        labels = read_labels(file, items)
-
-        def relabel(record: Record, labels: Mapping[str, bool | None] = labels) -> Record:
-            return record.with_fields(**{CAUSALITY: labels.get(record.item_id)})
-
-        rankings[name] = rank_runs(
-            [replace(run, records={TASK: tuple(map(relabel, run.records.get(TASK, ())))}) for run in runs]
-        )
+        labels = {item: row.vlm_causality for item, row in read_labels(file, items, (CAUSALITY,)).items()}
+        relabelled = []
+        for run in runs:
+            records = run.records.get(TASK, ())
+            changed = tuple(one.with_fields(**{CAUSALITY: labels.get(one.item_id)}) for one in records)
+            relabelled.append(replace(run, records={TASK: changed}))
+        rankings[name] = rank_runs(relabelled)
         if unlabelled := sum(labels.get(item) is None for item in items):
             warnings.append(f"{file.name} has no label for {unlabelled:,} of {len(items):,} pairs.")
     agreement = [
@@ -259,3 +266,87 @@ def _read_cell(text: str) -> float | None:
     except ValueError:
         return None
     return value if isfinite(value) else None
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+
+def rank(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")
+    ] = None,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(help="Rank by these labels, too; may be repeated.", show_default=False),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="CSV of other scores, release dates or parameters by model.", show_default=False),
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Rank them among the paper's thirteen models.")
+    ] = False,
+) -> None:
+    """Order runs of yocausal with the forward prompt by RSI rank plus CCI rank, ties by RSI.
+
+    With --labels, also by the labels of other judges, with the agreement of the rankings. With --against, how the order
+    goes together with other scores. Runs of one model with both prompts are compared.
+
+    Examples:
+        lmms-eval-tasks yocausal rank out/wan out/a14b
+        lmms-eval-tasks yocausal rank out/wan out/a14b --labels yocausal_labels.jsonl
+        lmms-eval-tasks yocausal rank out/wan --published
+    """
+    finished = [read_run(run) for run in runs or []]
+    ranked = without_null_prompt(finished)
+    models = published_scores() if published else {}
+    judges = rank_by_labels(ranked, labels or []) if ranked or not models else Judges({}, (), ())
+    prepared = rank_runs(ranked, models)
+    if models and prepared.apart:
+        models, prepared = {}, judges.rankings[PREPARED]
+    console = make_console()
+    for note in dict.fromkeys(note for run in finished for note in run.notes):
+        console.print(f"note: {note}.", style="yellow", soft_wrap=True)
+    for name, one in {**judges.rankings, PREPARED: prepared}.items():
+        for why in one.apart:
+            console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
+        title = f"labels: {name}" if labels else None
+        table = text_table(title, "model", "place", "sum", "RSI (rank)", "CCI (rank)", "pairs", "unscored")
+        for row in one.runs:
+            ranks = f"{row.rsi:.2f} ({row.rsi_rank})", f"{row.cci:.2f} ({row.cci_rank})"
+            counts = "printed" if row.pairs is None else row.pairs, "" if row.unscored is None else row.unscored
+            table.add_row(row.model, *map(str, (row.rank, row.total, *ranks, *counts)))
+        console.print(table)
+    left_out = ["Published models are left out: they are of the whole release."] if published and not models else []
+    for warning in (*prepared.warnings, *judges.warnings, *left_out):
+        console.print(f"warning: {warning}", style="yellow")
+    console.print(
+        "Ranked by the sum of RSI rank and CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points."
+    )
+    if len(ranked) < len(finished):
+        console.print("Runs with prompt=null are not ranked; where there is one with the caption, see below.")
+    if judges.agreement:
+        _print_correlations(console, "agreement of the rankings", judges.agreement)
+    if against:
+        _print_correlations(console, "rank against other values", correlate_scores(prepared, against))
+        console.print("A positive value: the better rank goes with the greater value or the later date.")
+    if prompts := runs_by_prompt(finished):
+        table = text_table(
+            "forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2
+        )
+        for model, both in prompts.items():
+            forward, null = ({TASK: run.records[TASK]} for run in both)
+            for score in compare_records(forward, null, [card.RSI, card.CCI]).differences:
+                low, high = score.interval
+                change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
+                cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))
+                table.add_row(model, *cells)
+        console.print(table)
+
+
+def _print_correlations(console: Console, title: str, correlations: Sequence[Correlation]) -> None:
+    table = text_table(title, "", "", "models", "Kendall tau", "p", "Pearson r", "p", names=2)
+    for one in correlations:
+        values = (one.tau, one.tau_p, one.pearson, one.pearson_p)
+        table.add_row(*one.names, str(one.models), *("N/A" if value is None else f"{value:.4f}" for value in values))
+    console.print(table)

@@ -34,7 +34,7 @@ from lmms_eval_tasks.api.page import (
     timestep_plot,
 )
 from lmms_eval_tasks.yocausal import card
-from lmms_eval_tasks.yocausal.card import CARD, FORWARD
+from lmms_eval_tasks.yocausal.card import CARD, FORWARD, TASK
 from lmms_eval_tasks.yocausal.result_file import losses_by_timestep
 
 FOLDER = Path(__file__).parent
@@ -156,7 +156,6 @@ def vlm_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     return AnswerView({"credit by the protocol for people": "none" if credit is None else f"{credit:g}"})
 
 
-TASK = "yocausal"
 OF_RUNS = "Of runs, `lmms-eval-tasks yocausal rank RUNS {}` has them."
 
 

@@ -42,7 +42,7 @@ from lmms_eval_tasks.utils.people.agreement import people_consistency, run_consi
 from lmms_eval_tasks.utils.people.responses import read_human_responses, read_items
 from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 from lmms_eval_tasks.utils.scoring.compare import effect_above_chance
-from lmms_eval_tasks.yocausal import release as released
+from lmms_eval_tasks.yocausal import prepare as released
 from lmms_eval_tasks.yocausal.card import SUBSETS
 
 CURATION, RUNS, SHARING, STATISTICS = (

@@ -26,8 +26,8 @@ from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
 from lmms_eval_tasks.mvp.benchmark import CARD as MVP
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.utils.data.card import SplitFacts
-from lmms_eval_tasks.yocausal.benchmark import prepare as prepare_yocausal
 from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL
+from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
 Line = dict[str, Any]
 """A line of a sample log."""

@@ -10,7 +10,7 @@ from sample_runs import at
 from shared import made_once
 from yocausal_world import write_release
 
-from lmms_eval_tasks.yocausal.benchmark import prepare
+from lmms_eval_tasks.yocausal.prepare import prepare
 
 
 @pytest.fixture(scope="session")

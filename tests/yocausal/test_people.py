@@ -28,15 +28,11 @@ from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.utils.people.baseline import score_study
 from lmms_eval_tasks.utils.people.responses import Response, read_human_responses
-from lmms_eval_tasks.yocausal.benchmark import STUDY, prepare
+from lmms_eval_tasks.yocausal.benchmark import STUDY
 from lmms_eval_tasks.yocausal.card import CARD
-from lmms_eval_tasks.yocausal.labelling import (
-    cohens_d,
-    count_frames,
-    f1_score,
-    kendall_tau,
-    read_frames,
-)
+from lmms_eval_tasks.yocausal.labelling import cohens_d, count_frames, f1_score, read_frames
+from lmms_eval_tasks.yocausal.prepare import prepare
+from lmms_eval_tasks.yocausal.ranking import correlate
 
 pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
 HEADER = "item,version,annotator,choice\n"
@@ -134,7 +130,8 @@ def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) ->
 def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
     first, second = sum(one for one, _ in pairs), sum(other for _, other in pairs)
     both = sum(one and other for one, other in pairs)
-    f1, tau = f1_score(pairs), kendall_tau(pairs)
+    f1 = f1_score(pairs)
+    tau = correlate(*({number: pair[side] for number, pair in enumerate(pairs)} for side in (0, 1))).tau
     if first and second and both:
         precision, recall = both / second, both / first
         assert f1 == pytest.approx(100 * 2 * precision * recall / (precision + recall))

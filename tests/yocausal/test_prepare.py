@@ -19,7 +19,7 @@ from yocausal_world import read_metadata, write_metadata
 
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
-from lmms_eval_tasks.yocausal.benchmark import prepare
+from lmms_eval_tasks.yocausal.prepare import prepare
 
 pytestmark = pytest.mark.usefixtures("home")
 SUBSETS = ("animal", "general", "human", "physics")

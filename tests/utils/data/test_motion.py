@@ -7,7 +7,7 @@ from small_clips import write_noise
 
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.motion import frame_difference, measure_motion, most_symmetric, symmetry
-from lmms_eval_tasks.yocausal.pair_table import flow
+from lmms_eval_tasks.yocausal.prepare import flow
 
 CURVES = st.lists(st.floats(0, 100), min_size=2, max_size=30)
 

@@ -1,0 +1,521 @@
+"""The prepared table of YoCausal: of the official release, or of any folder of videos, whose reversals are made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from pydantic import BeforeValidator
+
+from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, SplitManifest, building, no_progress, read_rows
+from lmms_eval_tasks.api.clips import ClipMotion, FrameStream, measure_motion, most_symmetric, videos_below
+from lmms_eval_tasks.api.forms import Cell, Key, ReleaseRow, mismatch, read_json_form
+from lmms_eval_tasks.api.release import (
+    UnreadableClip,
+    WholeText,
+    describe,
+    download_dataset,
+    is_safe,
+    open_release,
+    read_csv,
+    summarize_names,
+)
+from lmms_eval_tasks.api.runs import LogForm
+from lmms_eval_tasks.yocausal.card import CARD, FORWARD, LABELS, OPTIONS, QUESTION, SPLIT, SUBSETS
+
+PairRow = dict[str, Any]
+"""A row of the prepared table without `clip_present`; before `measure_pairs` also without the motion in its clip."""
+
+
+def own_columns() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {
+        **dict.fromkeys(("clip_backward", "caption", "subset", "dataset_source", "category"), pa.string()),
+        **dict.fromkeys(LABELS, pa.bool_()),
+        "fps": pa.float64(),
+        "frames": pa.int64(),
+        **dict.fromkeys(("motion", "motion_symmetry"), pa.float64()),
+        "motion_symmetric": pa.bool_(),
+        "released": pa.string(),
+    }
+
+
+def prepare(
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    from_videos: Annotated[
+        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
+    ] = None,
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare YoCausal, or any folder of videos in its form.
+
+    Clips that are absent, or cannot be decoded to their end, do not stop this, neither those of the release nor own
+    videos: the manifest lists them, and a run stops at them unless it is set to skip them. Any other problem of
+    metadata, videos, captions or labels does, and then nothing is written.
+
+    Examples:
+        lmms-eval-tasks prepare yocausal
+        lmms-eval-tasks prepare yocausal --from-videos clips --captions captions.csv --seconds 4
+    """
+    if from_videos is not None:
+        pairs, clips = read_videos(from_videos, captions, seconds)
+        origin = Origin(str(from_videos), {captions.name: captions} if captions else {}, own=True)
+    elif captions is not None or seconds is not None:
+        raise InputError("Expected --captions and --seconds only with --from-videos.")
+    else:
+        pairs, clips, origin = read_release(source)
+    if labels is not None:
+        given = read_labels(labels, {pair["item_id"] for pair in pairs})
+        for pair in pairs:
+            if row := given.get(pair["item_id"]):
+                pair |= row.model_dump(include=row.model_fields_set & set(LABELS))
+        origin = replace(origin, files={**origin.files, labels.name: labels})
+    if uncaptioned := [pair["item_id"] for pair in pairs if pair["caption"] is None]:
+        count = f"{len(uncaptioned)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
+        origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))
+    decoded = measure_pairs(pairs, clips, seconds, progress)
+    with building(CARD.name) as build:
+        build.add_split(SPLIT, pairs, own_columns(), clips, origin, progress, whole=True, decoded=decoded)
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def pair_row(
+    subset: str,
+    name: object,
+    files: tuple[str, str],
+    paths: tuple[str, str],
+    caption: str | None,
+    resolution: object = None,
+    **own: Any,
+) -> PairRow:
+    """A pair whose clips, forward and backward, are called `files` here and `paths` where they come from."""
+    item_id, (forward, backward) = f"{subset}_{name}", paths
+    released = {"id": name, "resolution": resolution, "video_path_forward": forward, "video_path_backward": backward}
+    return {
+        "item_id": item_id,
+        "group_id": item_id,
+        "clip": f"{SPLIT}/{subset}/fwd/{files[0]}",
+        "clip_backward": f"{SPLIT}/{subset}/bwd/{files[1]}",
+        "question": QUESTION,
+        "options": list(OPTIONS),
+        "answer": FORWARD,
+        "caption": caption,
+        "subset": subset,
+        "released": json.dumps(released, ensure_ascii=False, sort_keys=True),
+        **dict.fromkeys(LABELS),
+        **own,
+    }
+
+
+# ---- the official release ------------------------------------------------------------------------------------------
+
+MOST = {"fps": 10_000, "total_frames": 1_000_000_000}
+"""The most that a clip's numbers can be; what is above, or not finite, is no number of a clip."""
+
+
+def _read_id(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+        raise mismatch("a number or text", value)
+    return value
+
+
+def _read_path(value: object) -> str:
+    if not isinstance(value, str) or not value.strip("/") or not is_safe(value.lstrip("/")):
+        raise mismatch("{field} to name a file of the release", value)
+    return value
+
+
+ReleasedPath = Annotated[str, BeforeValidator(_read_path)]
+
+
+class ReleasedPair(ReleaseRow):
+    id: Annotated[Any, Key, BeforeValidator(_read_id)]
+    video_path_forward: ReleasedPath
+    video_path_backward: ReleasedPath
+    prompt: Any = None
+    dataset_source: Cell = ""
+    category: Cell = ""
+    vlm_causality: Any = None
+    human_discriminable: Any = None
+    meta: Any = None
+
+
+def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
+    """The pairs of the release, in the order of subsets and metadata files, their clips, and where they come from."""
+    root, revision = Path(source).expanduser().absolute(), None
+    if not root.is_dir():
+        if root.exists() or len(Path(source).parts) != 2:
+            raise InputError(f"Expected --source to be a folder or a dataset on the hub, but got {source}.")
+        root, revision = download_dataset(source, CARD.title, ["subset/**"])
+    root = root.absolute()
+    files = {subset: f"subset/{subset}/dataset_metadata.json" for subset in SUBSETS}
+    problems, pairs, clips = Problems(), list[PairRow](), Clips()
+    with open_release(root, CARD.title, files.values(), ("",)) as release:
+        read = {file: content for file in files.values() if (content := release.read(file)) is not None}
+        for subset, file in files.items():
+            if file not in read and release.holds(f"subset/{subset}"):
+                remedy = f"Get the release again, or move {subset} away to prepare the other subsets alone."
+                problems.add(file, "Expected it beside the subset's clips, but there is none.", remedy=remedy)
+    for subset, file in files.items():
+        for row in read_json_form(ReleasedPair, read[file], file, problems) if file in read else ():
+            _read_pair(root, subset, row, file, pairs, clips, problems)
+    problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
+    return pairs, clips, Origin(source, read, revision, problems.warnings())
+
+
+def _read_pair(
+    root: Path, subset: str, row: ReleasedPair, file: str, pairs: list[PairRow], clips: Clips, problems: Problems
+) -> None:
+    """Add an entry's pair and clips to those of the others.
+
+    A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
+    """
+    paths = row.video_path_forward, row.video_path_backward
+    forward, backward = (
+        _find(root, subset, side, PurePosixPath(path.lstrip("/")))
+        for side, path in zip(("fwd", "bwd"), paths, strict=True)
+    )
+    if forward == backward:
+        named = "video_path_forward and video_path_backward"
+        problems.add(row.where, f"Expected two clips, but {named} name the same file.")
+        return
+    labels: dict[str, bool | None] = {}
+    for name in LABELS:
+        label = getattr(row, name)
+        labels[name] = label if isinstance(label, bool) else None
+        if label is not labels[name]:
+            problems.warn(f"{file}: {name} that are neither true nor false and count as none", f"id {row.id}")
+    meta = row.meta if isinstance(row.meta, dict) else {}
+    numbers: list[float | None] = []
+    for name, most in MOST.items():
+        value = meta.get(name)
+        if isinstance(value, bool) or not (isinstance(value, int | float) and 0 <= value <= most):
+            if value is not None:
+                problems.warn(f"{file}: {name} that are no numbers up to {most:,} and count as none", f"id {row.id}")
+            value = None
+        numbers.append(value)
+    fps, frames = numbers
+    try:
+        # A result file, which repeats it, cannot hold NaN.
+        json.dumps(resolution := meta.get("resolution"), allow_nan=False)
+    except ValueError:
+        resolution = None
+    pair = pair_row(
+        subset,
+        row.id,
+        (forward.name, backward.name),
+        paths,
+        row.prompt.strip() or None if isinstance(row.prompt, str) else None,
+        resolution,
+        dataset_source=row.dataset_source,
+        category=row.category,
+        fps=fps,
+        frames=None if frames is None else int(frames),
+        **labels,
+    )
+    own: Clips = {pair["clip"]: forward, pair["clip_backward"]: backward}
+    if shared := [name for name in own if name in clips]:
+        problems.add(row.where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
+    clips |= own
+    pairs.append(pair)
+
+
+def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> Path:
+    """A clip's file by the path that the metadata gives, which may begin in a folder that was never released."""
+    folder = root / "subset" / subset
+    tails = [PurePosixPath(*name.parts[first:]) for first in range(len(name.parts) - 1)]
+    candidates = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
+    candidates += [folder / side / name.name, folder / name.name]
+    return next((path for path in candidates if path.is_file()), folder / side / name.name)
+
+
+# ---- any folder of videos ------------------------------------------------------------------------------------------
+
+FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
+MOST_BYTES = 4_000_000_000
+"""Of decoded frames, which must all be in memory to be reversed."""
+# `asm=0` as in the sample: with AVX-512 the encoder reads memory that it has not set, and bytes vary.
+CODING = {"qp": "0", "preset": "veryfast", "threads": "1", "x264-params": "asm=0"}
+NO_CATEGORY = "general"
+
+
+@dataclass(frozen=True)
+class Video:
+    path: Path
+    frames: int
+    rate: Fraction
+    decoded: int
+
+
+def open_video(path: Path, seconds: float | None) -> Video | None:
+    """What of a video is shown; None where it cannot be decoded. ValueError says why it cannot be reversed."""
+    try:
+        with FrameStream(path) as stream:
+            decoded = stream.frames(as_stored=True)
+            first = next(decoded)
+            frames = stream.stated_frames or 1 + sum(1 for _ in decoded)
+    except UnreadableClip:
+        return None
+    if stream.fps <= 0:
+        raise ValueError("Expected a frame rate, but its header has none.")
+    if getattr(first, "rotation", 0):
+        raise ValueError(
+            f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright."
+        )
+    if seconds is not None:
+        frames = round(min(frames, max(1, seconds * stream.fps)))
+    if frames < 2:
+        raise ValueError(f"Expected at least 2 frames, but got {frames}.")
+    size = frames * first.width * first.height * 3 // 2
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"Expected at most {MOST_BYTES / 1e9:.0f} GB of decoded frames, but {frames} are {size / 1e9:.1f} GB; "
+            "give --seconds."
+        )
+    return Video(path, frames, stream.rate, size)
+
+
+@dataclass(frozen=True)
+class DirectedClip:
+    """A video's frames in one direction, written without loss; the same frames give the same bytes.
+
+    Its name in the data home holds what changes with the file and with how much of it is shown.
+    """
+
+    video: Video | None
+    backwards: bool
+
+    @property
+    def size(self) -> int:
+        """A guess of what lossless H.264 takes: a third of the decoded frames."""
+        return self.video.decoded // 3 if self.video else 0
+
+    def is_made(self, path: Path) -> bool:
+        """Whether an earlier build wrote a file under this name."""
+        return self.video is not None and path.is_file()
+
+    def make(self, path: Path) -> None:
+        import av
+
+        if self.video is None:
+            raise UnreadableClip("it cannot be decoded")
+        try:
+            with FrameStream(self.video.path) as stream:
+                frames = list(islice(stream.frames(as_stored=True), self.video.frames))
+            _write_lossless(path, frames[::-1] if self.backwards else frames, self.video.rate)
+        except (av.FFmpegError, ValueError, IndexError) as error:
+            raise UnreadableClip(str(error)) from error
+
+
+def _write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
+    import av
+    from av.codec.context import Flags as CodecFlags
+    from av.container import Flags as ContainerFlags
+
+    first = frames[0]
+    pixel_format = first.format.name if first.format.name in FORMATS else "yuv420p"
+    if first.width % 2 or first.height % 2:
+        pixel_format = "yuv444p"
+    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        container.flags |= ContainerFlags.bitexact.value
+        stream = container.add_stream("libx264", rate=rate, options=CODING)
+        stream.width, stream.height, stream.pix_fmt = first.width, first.height, pixel_format
+        context = stream.codec_context
+        context.thread_count = 1
+        context.max_b_frames = 0
+        context.flags |= CodecFlags.bitexact.value
+        context.color_range, context.colorspace = first.color_range, first.colorspace
+        for number, frame in enumerate(frames):
+            # What changes its size midway is shown in its first size.
+            alike = (frame.format.name, frame.width, frame.height) == (pixel_format, first.width, first.height)
+            picture = frame if alike else frame.reformat(first.width, first.height, pixel_format)
+            picture.pts, picture.time_base = number, 1 / rate
+            picture.pict_type = 0
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+
+
+Clips = dict[str, Path | DirectedClip]
+"""Name in the data home to the released file, which need not be there, or to a clip that is made of an own video."""
+
+
+def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> tuple[list[PairRow], Clips]:
+    """The pairs that a folder of videos makes, in alphabetical order; the clips of a damaged video are unreadable."""
+    if not folder.is_dir():
+        raise InputError(f"YoCausal cannot be prepared: there is no folder {folder} to take the videos from.")
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise InputError(f"Expected --seconds to be above 0 and finite, but got {seconds:g}.")
+    files = {path.relative_to(folder).as_posix(): path.absolute() for path in videos_below(folder)}
+    problems, pairs, clips = Problems(), list[PairRow](), Clips()
+    caption_of = read_captions(captions, folder.name, files, problems) if captions else {}
+    file_of: dict[str, str] = {}
+    for name, path in files.items():
+        if name.encode("utf-8", "replace").decode("utf-8") != name:
+            problems.add(name, "Expected a name in UTF-8, which an id can be made of.", remedy="rename it.")
+            continue
+        try:
+            video = open_video(path, seconds)
+        except ValueError as error:
+            problems.add(name, str(error))
+            continue
+        facts = path.stat()
+        key = f"{facts.st_size}\0{facts.st_mtime_ns}\0{seconds}\0{sorted(CODING.items())}"
+        parts = Path(name).with_suffix("").parts
+        category = parts[0] if len(parts) > 1 else NO_CATEGORY
+        stem = "__".join(parts[1:] or parts)
+        pair = pair_row(
+            category,
+            stem,
+            (f"{stem}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.mp4",) * 2,
+            (name, name),
+            caption_of.get(name),
+            dataset_source=category,
+            category=category,
+            fps=float(video.rate) if video else None,
+            frames=video.frames if video else None,
+        )
+        if not is_safe(pair["clip"]):
+            problems.add(
+                name,
+                "Expected a shorter name, without a backslash, a line break or another control character.",
+                remedy="rename it.",
+            )
+        elif pair["item_id"] in file_of:
+            problems.add(name, f"Expected another name than {file_of[pair['item_id']]}, apart from the suffix.")
+        else:
+            file_of[pair["item_id"]] = name
+            pairs.append(pair)
+            clips[pair["clip"]] = DirectedClip(video, backwards=False)
+            clips[pair["clip_backward"]] = DirectedClip(video, backwards=True)
+    if pairs and not any(_file_of(clip) for clip in clips.values()):
+        problems.add(folder.name, "Expected a video that can be decoded, but there is none.")
+    problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")
+    return pairs, clips
+
+
+class CaptionRow(LogForm):
+    """A row of a captions file; further columns or keys are ignored."""
+
+    file: WholeText
+    caption: WholeText
+
+
+def read_captions(file: Path, folder: str, videos: Container[str], problems: Problems) -> dict[str, str]:
+    """Captions by the videos' paths below their folder; a video may have none, a caption must have a video."""
+    issues, captions = Problems(), dict[str, str]()
+    rows: Iterator[tuple[str, CaptionRow]] = read_rows(file, CaptionRow, issues, exact=False)
+    if file.suffix.lower() == ".csv":
+        cells = read_csv(file, tuple(CaptionRow.model_fields))
+        rows = ((where, CaptionRow(file=row["file"], caption=row["caption"])) for where, row in cells)
+    try:
+        for where, row in rows:
+            case = f"{describe(row.file)} ({where})"
+            if not row.caption.strip():
+                issues.add("caption", "Expected a text, but there is none for", case)
+            elif row.file not in videos:
+                issues.add("file", f"Expected a video of {folder}, but got", case)
+            elif row.file in captions:
+                issues.add("file", "Expected one caption per video, but got again", case)
+            else:
+                captions[row.file] = row.caption.strip()
+    except OSError as error:
+        problems.add(file.name, f"Expected a file of captions, but got: {error}.")
+    except InputError as error:
+        problems.add("captions", str(error))
+    problems.extend(issues, f"{file.name}, ")
+    return captions
+
+
+# ---- labels from a file, and motion --------------------------------------------------------------------------------
+
+
+class LabelRow(LogForm):
+    """A line of a labels file; further keys are ignored."""
+
+    id: WholeText
+    vlm_causality: bool | None = None
+    human_discriminable: bool | None = None
+
+
+def read_labels(file: Path, known: Container[str], names: Sequence[str] = LABELS) -> dict[str, LabelRow]:
+    """The lines of a labels file by item id; each has one label at least of those that are named."""
+    if not file.is_file():
+        raise InputError(f"The labels cannot be used: there is no file {file}.")
+    issues, labels = Problems(), dict[str, LabelRow]()
+    wanted = " or ".join(names)
+    for where, row in read_rows(file, LabelRow, issues, exact=False):
+        case = f"{describe(row.id)} ({where})"
+        if row.id not in known:
+            issues.add("id", "Expected the id of a pair, but got", case)
+        elif row.id in labels:
+            issues.add("id", "Expected one label per pair, but got again", case)
+        elif row.model_fields_set.isdisjoint(names):
+            issues.add(wanted, "Expected true, false or null, but got nothing for", case)
+        else:
+            labels[row.id] = row
+    if not issues and all(getattr(row, name) is None for row in labels.values() for name in names):
+        issues.add(wanted, "Expected true or false for at least one pair, but", "no pair has a label")
+    problems = Problems().extend(issues, f"{file.name}, ")
+    problems.raise_if_any(f"The labels in {file.name} cannot be used", "nothing was written")
+    return labels
+
+
+def flow(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> float:
+    """Mean length of the flow between two pictures, in widths of the picture."""
+    import cv2
+
+    found: Any = cv2.calcOpticalFlowFarneback(before, after, None, 0.5, 3, 15, 3, 5, 1.2, 0)
+    return float(np.hypot(found[..., 0], found[..., 1]).mean() / before.shape[1])
+
+
+def measure_pairs(
+    pairs: Sequence[PairRow], clips: Mapping[str, Path | DirectedClip], seconds: float | None, progress: Progress
+) -> set[str]:
+    """Add to each pair the motion in its forward clip, which is decoded once; returns the clips that were decoded."""
+    files = {pair["item_id"]: file for pair in pairs if (file := _file_of(clips[pair["clip"]]))}
+    workers = max(1, min(8, os.cpu_count() or 1))
+    motions: dict[str, ClipMotion] = {}
+    with ThreadPoolExecutor(workers, thread_name_prefix="motion") as pool:
+        measured = pool.map(lambda path: measure_motion(path, flow, seconds), files.values())
+        for done, (item_id, found) in enumerate(zip(files, measured, strict=True), 1):
+            motions |= {item_id: found} if found else {}
+            progress("measuring motion", done, len(files))
+    symmetric = most_symmetric({item_id: motion.symmetry for item_id, motion in motions.items()})
+    decoded = set()
+    for pair in pairs:
+        pair |= {"motion": None, "motion_symmetry": None, "motion_symmetric": pair["item_id"] in symmetric}
+        if motion := motions.get(pair["item_id"]):
+            pair |= {"fps": motion.fps, "frames": motion.frames}
+            pair |= {"motion": motion.magnitude, "motion_symmetry": motion.symmetry}
+            # The clips of own videos are other files than those that were measured.
+            decoded |= {pair["clip"]} if isinstance(clips[pair["clip"]], Path) else set()
+    return decoded
+
+
+def _file_of(clip: Path | DirectedClip) -> Path | None:
+    """The file that a clip is made of; None where it is not there or cannot be decoded."""
+    if isinstance(clip, Path):
+        return clip if clip.is_file() else None
+    return clip.video.path if clip.video else None
