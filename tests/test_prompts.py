@@ -20,7 +20,7 @@ from lmms_eval_tasks.cast_bench.hooks import normal_form
 from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, DESCRIBE
-from lmms_eval_tasks.mvp.benchmark import CARD, installed_official_prompt, official_prompt
+from lmms_eval_tasks.mvp.benchmark import CARD, OURS, official_prompt
 from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, read_prompt, sha256
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, Prompt
@@ -60,7 +60,7 @@ def test_the_environment_wins_over_the_task_and_a_signature_moves_with_the_text(
 
 
 def test_mvp_asks_with_the_text_that_lmms_eval_carries() -> None:
-    prompt = installed_official_prompt()
+    prompt = official_prompt()
     assert prompt.prompt_id == "official"
     closing = prompt.text.split("{options}")[1]
     assert hashlib.sha256(closing.encode()).hexdigest() in CARD.prompt_sha256.values()
@@ -73,8 +73,8 @@ def test_another_text_is_not_taken_for_the_official_one(tmp_path: Path) -> None:
     path, asks = tmp_path / "_default_template_yaml", "lmms_eval_specific_kwargs: {default: {post_prompt: %s}}"
     for template in ("", "task: mvp", asks % "Say A or B.", asks % "5", asks % "!!python/object/apply:os.getcwd []"):
         path.write_text(template, encoding="utf-8")
-        with pytest.raises((LookupError, ValueError)):
-            official_prompt(path)
+        official_prompt.cache_clear()
+        assert official_prompt(path) == read_prompt(OURS)
 
 
 CLOSING = "Say one letter, {A} to {E}.\n"

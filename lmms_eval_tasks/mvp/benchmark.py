@@ -193,23 +193,22 @@ def read_items(
             names = summarize_names(member["item_id"] for member in members)
             problems.add(f"{file}, pair {stem}", f"Expected two rows, but got {len(members)} (video_id {names}).")
             continue
-        first, second = members
-        if first["question"].strip() != second["question"].strip():
-            problems.warn(f"{file}: pairs with two questions", stem)
-        if _texts(first).keys() != _texts(second).keys():
-            problems.warn(f"{file}: pairs whose videos have different candidates", stem)
-        if _answer_text(first) == _answer_text(second):
-            problems.warn(f"{file}: pairs with the same answer to both videos", stem)
+        for what, is_found in (
+            ("pairs with two questions", len({one["question"].strip() for one in members}) > 1),
+            ("pairs whose videos have different candidates", len({frozenset(_texts(one)) for one in members}) > 1),
+            ("pairs with the same answer to both videos", len(set(map(_answer, members))) == 1),
+        ):
+            if is_found:
+                problems.warn(f"{file}: {what}", stem)
     return [member for members in pairs.values() for member in members]
 
 
-def _texts(item: Mapping[str, Any]) -> dict[str, str]:
-    """The texts of an item's candidates to their letters."""
-    return {text.strip(): letter for letter, text in zip(LETTERS, item["options"], strict=True)}
+def _texts(item: Mapping[str, Any]) -> list[str]:
+    return [text.strip() for text in item["options"]]
 
 
-def _answer_text(item: Mapping[str, Any]) -> str:
-    return str(item["options"][LETTERS.index(item["answer"])].strip())
+def _answer(item: Mapping[str, Any]) -> str:
+    return _texts(item)[LETTERS.index(item["answer"])]
 
 
 def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
@@ -221,7 +220,7 @@ def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[st
     made: list[dict[str, Any]] = []
     for question, asked in by_question.items():
         draws = random.Random(f"{seed} {question}")
-        waiting = [(row, _answer_text(row)) for row in draws.sample(asked, len(asked))]
+        waiting = [(row, _answer(row)) for row in draws.sample(asked, len(asked))]
         while waiting:
             first, text = waiting.pop()
             differs = (
@@ -362,39 +361,28 @@ logger = logging.getLogger(__name__)
 
 
 def find_prompt(name: str) -> Prompt:
-    """The official prompt by its name, or one of ours.
-
-    Raises:
-        InputError: where there is no prompt of that name.
-    """
-    return installed_official_prompt() if name == "official" else read_prompt(name)
+    """The official prompt by its name, or one of ours; InputError where there is no prompt of that name."""
+    return official_prompt() if name == "official" else read_prompt(name)
 
 
 @cache
-def installed_official_prompt() -> Prompt:
-    """The official prompt from lmms-eval's own `mvp` template; ours, with a warning, where it is no longer there."""
+def official_prompt(template: Path | None = None) -> Prompt:
+    """The official prompt: question and options as the official task lays them out, then its template's instruction.
+
+    Ours, with a warning, where lmms-eval's own `mvp` has no template any more, or another instruction than that whose
+    SHA-256 is in the card.
+    """
     host = find_spec("lmms_eval")
+    assert host is not None and host.origin is not None
     try:
-        if host is None or host.origin is None:
-            raise FileNotFoundError("there is no lmms-eval")
-        return official_prompt(Path(host.origin).parent / "tasks" / "mvp" / "_default_template_yaml")
+        closing = read_closing(template or Path(host.origin).parent / "tasks" / "mvp" / "_default_template_yaml")
+        digest = hashlib.sha256(closing.encode()).hexdigest()
+        if digest not in CARD.prompt_sha256.values():
+            known = ", ".join(CARD.prompt_sha256.values())
+            raise LookupError(f"expected the instruction with SHA-256 {known}, got {digest}")
     except (OSError, LookupError, TypeError, ValueError) as error:
         logger.warning("MVP's official prompt is not in this lmms-eval (%s); asking with %s instead.", error, OURS)
         return read_prompt(OURS)
-
-
-def official_prompt(template: Path) -> Prompt:
-    """The official prompt: question and options as the official task lays them out, then its template's instruction.
-
-    Raises:
-        OSError, LookupError, TypeError, ValueError: where there is no instruction, or its SHA-256 is not the official
-            one's, which is in the card.
-    """
-    closing = read_closing(template)
-    digest = hashlib.sha256(closing.encode()).hexdigest()
-    if digest not in CARD.prompt_sha256.values():
-        known = ", ".join(CARD.prompt_sha256.values())
-        raise LookupError(f"expected the instruction with SHA-256 {known}, got {digest}")
     return Prompt("official", "Question: {question}\nOption:\n{options}" + Prompt.literal(closing))
 
 

@@ -17,9 +17,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,9 +95,9 @@ def read_folders(entries: Sequence[str], problems: Problems) -> dict[str, Path]:
 def find_raw_clips(
     folders: Mapping[str, Path], paths: Iterable[str], problems: Problems, progress: Progress
 ) -> dict[str, RawClip]:
-    wanted: dict[str, list[PurePosixPath]] = defaultdict(list)
+    wanted: dict[str, list[PurePosixPath]] = {source: [] for source in folders}
     for path in dict.fromkeys(map(PurePosixPath, paths)):
-        if path.parts[:1] and path.parts[0] in folders:
+        if path.parts and path.parts[0] in folders:
             wanted[path.parts[0]].append(path)
     clips: dict[str, RawClip] = {}
     for done, (source, folder) in enumerate(folders.items(), 1):
@@ -118,75 +119,57 @@ def find_raw_clips(
 
 
 def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) -> RawClip:
-    inside = PurePosixPath(*path.parts[1:])
-    if source == "ssv2" and inside.suffix == ".mp4":
-        inside = inside.with_suffix(".webm")
-        webm = _below(folder, source, inside, problems)
-        return RawClip(webm_clip(webm) if webm else None, str(inside))
-    if source == "intphys":
-        return _find_pictures(folder, inside, problems)
-    place = _below(folder, source, inside, problems)
-    number = _CLEVRER.fullmatch(inside.name)
-    if place is None and source == "clevrer" and number:
+    """A clip of another source, looked for in the folder that was given and in what the download unpacks to."""
+    names = [name := PurePosixPath(*path.parts[1:])]
+    is_webm, is_folder = source == "ssv2" and name.suffix == ".mp4", source == "intphys"
+    if is_webm:
+        names = [name.with_suffix(".webm")]
+    elif is_folder:
+        # `_O1_01_2.mp4` is the pictures of the property O1, quadruple 01, run 2.
+        run = _INTPHYS.fullmatch(str(name))
+        names = [PurePosixPath(*run.groups(), "scene")] if run else []
+    elif source == "clevrer" and (number := _CLEVRER.fullmatch(name.name)):
         thousand = int(number[1]) // 1000 * 1000
-        inside = PurePosixPath(f"video_{thousand}-{thousand + 1000}", inside.name)
-        place = _below(folder, source, inside, problems)
-    return RawClip(place, str(inside))
-
-
-def _below(
-    folder: Path, source: str, inside: PurePosixPath, problems: Problems, is_folder: bool = False
-) -> Path | None:
-    """A file or a folder of a download, looked for in the folder that was given and in what it unpacks to."""
-    places = (folder / inside, folder / INSIDE.get(source, "") / inside)
-    place = next((place for place in places if place.exists()), None)
-    if place and not (place.is_dir() if is_folder else place.is_file()):
-        kind = "a folder" if is_folder else "a regular file"
+        names.append(PurePosixPath(f"video_{thousand}-{thousand + 1000}", name.name))
+    found = ((name, base / name) for name in names for base in (folder, folder / INSIDE.get(source, "")))
+    name, place = next((one for one in found if one[1].exists()), (names[-1] if names else name, None))
+    if place is None:
+        return RawClip(None, str(name))
+    if not (place.is_dir() if is_folder else place.is_file()):
+        what = f"Expected {'a folder' if is_folder else 'a regular file'}, but got something else."
         remedy = "unpack the download again, or delete it to go on without this clip."
-        problems.add(str(place), f"Expected {kind}, but got something else.", remedy=remedy)
-        return None
-    return place
-
-
-def _find_pictures(folder: Path, inside: PurePosixPath, problems: Problems) -> RawClip:
-    """A clip of IntPhys: `_O1_01_2.mp4` is the pictures of the property O1, quadruple 01, run 2."""
-    name = _INTPHYS.fullmatch(str(inside))
-    if name is None:
-        return RawClip(None, str(inside))
-    inside = PurePosixPath(*name.groups(), "scene")
-    scene = _below(folder, "intphys", inside, problems, is_folder=True)
-    if scene and (lacking := [picture for picture in PICTURES if not (scene / picture).is_file()]):
+        problems.add(str(place), what, remedy=remedy)
+        return RawClip(None, str(name))
+    if is_folder and (lacking := [picture for picture in PICTURES if not (place / picture).is_file()]):
         problems.add(
-            str(scene),
+            str(place),
             f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got "
             f"{len(PICTURES) - len(lacking)} (without {summarize_names(lacking, 3)}).",
             remedy="unpack the download again, or delete the folder to go on without this clip.",
         )
-        scene = None
-    return RawClip(picture_clip(scene) if scene else None, str(inside))
+        return RawClip(None, str(name))
+    return RawClip(scene_clip(place) if is_folder else webm_clip(place) if is_webm else place, str(name))
 
 
 def _find_episodes(
     folder: Path, paths: Sequence[PurePosixPath], problems: Problems, progress: Progress
 ) -> dict[str, RawClip]:
     """Clips of Language Table: `video_17.mp4` is the episode that is read as the eighteenth."""
+    numbers = {path: int(name[1]) for path in paths if (name := _EPISODE.fullmatch(path.name))}
     places = (folder, folder / "0.0.1", folder / "language_table" / "0.0.1")
     try:
         root = next((place for place in places if (place / INFO).is_file()), None)
         if root is None:
             raise InputError(f"Expected {INFO} in it, which says how many episodes each file holds, but there is none.")
-        episodes = Episodes(root)
+        episodes = find_episodes(root, set(numbers.values()), problems, progress)
     except InputError as error:
         remedy = f"copy it from {CLIP_SOURCES['language_table']}."
         problems.add(f"--raw language_table={folder}", str(error), remedy=remedy)
         return {}
-    numbers = {path: int(name[1]) for path in paths if (name := _EPISODE.fullmatch(path.name))}
-    records = episodes.find(set(numbers.values()), problems, progress)
     clips = {}
     for path in paths:
-        number = numbers.get(path, -1)
-        clip = episode_clip(number, records[number]) if number in records else None
-        clips[str(path)] = RawClip(clip, episodes.file_of(number) or "/".join(path.parts[1:]))
+        file, record = episodes.get(numbers.get(path, -1), ("/".join(path.parts[1:]), None))
+        clips[str(path)] = RawClip(episode_clip(numbers[path], record) if record else None, file)
     return clips
 
 
@@ -199,10 +182,6 @@ TOGETHER = BLOCK = 16
 _DAMAGED = "copy it again, or delete it to go on without its episodes."
 _OTHERS = f"copy {INFO} and the files again, all of one version of the dataset."
 _HEAD, _CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
-
-
-class BadRecord(Exception):
-    """A record cannot be read; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -220,35 +199,30 @@ class TfRecord:
             file.seek(self.start)
             data = file.read(self.size)
         if len(data) < self.size or _masked_crc32c(data) != self.checksum:
-            raise BadRecord(f"Expected record {self.number} to have the checksum that the file states for it.")
+            raise UnreadableClip(f"Expected record {self.number} to have the checksum that the file states for it.")
         return data
 
 
-def index_records(path: Path) -> list[TfRecord]:
-    """The records of a file; of each only the length is read and checked, not the data."""
-    records: list[TfRecord] = []
+def index_records(path: Path) -> Iterator[TfRecord]:
+    """Yield the records of a file; of each only the length is read and checked, not the data."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        while (at := file.tell()) < size:
-            records.append(_read_head(file, path, at, len(records), size))
-    return records
-
-
-def _read_head(file: BinaryIO, path: Path, at: int, number: int, size: int) -> TfRecord:
-    head = file.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        raise BadRecord(f"Expected a TFRecord as record {number}, but the file ends within its length.")
-    length, checksum = _HEAD.unpack(head)
-    if _masked_crc32c(head[:8]) != checksum:
-        raise BadRecord(f"Expected a TFRecord as record {number}, but its length has another checksum.")
-    start = at + _HEAD.size
-    end = start + length + _CHECKSUM.size
-    if end > size:
-        raise BadRecord(
-            f"Expected record {number} to end at byte {end:,}, but the file has {size:,} bytes: it was cut off."
-        )
-    file.seek(start + length)
-    return TfRecord(path, number, start, length, _CHECKSUM.unpack(file.read(_CHECKSUM.size))[0])
+        for number in count():
+            head = file.read(_HEAD.size)
+            if not head:
+                return
+            if len(head) < _HEAD.size:
+                raise UnreadableClip(f"Expected a TFRecord as record {number}, but the file ends within its length.")
+            length, checksum = _HEAD.unpack(head)
+            if _masked_crc32c(head[:8]) != checksum:
+                raise UnreadableClip(f"Expected a TFRecord as record {number}, but its length has another checksum.")
+            start = file.tell()
+            end = start + length + _CHECKSUM.size
+            if end > size:
+                what = f"Expected record {number} to end at byte {end:,}, but the file has {size:,} bytes"
+                raise UnreadableClip(f"{what}: it was cut off.")
+            file.seek(start + length)
+            yield TfRecord(path, number, start, length, *_CHECKSUM.unpack(file.read(_CHECKSUM.size)))
 
 
 def _masked_crc32c(data: bytes) -> int:
@@ -270,68 +244,62 @@ class _Info(BaseModel):
     is_ordered: bool = Field(False, alias="disableShuffling")
 
 
-class Episodes:
-    """The training split of a dataset in a folder of TensorFlow Datasets, of which files may be missing.
+def find_episodes(
+    folder: Path, numbers: Collection[int], problems: Problems, progress: Progress
+) -> dict[int, tuple[str, TfRecord | None]]:
+    """Episodes of the training split of a dataset in a folder of TensorFlow Datasets, of which files may be missing.
 
     MVP numbers episodes in the order in which the official script reads them, which is not that of the files:
     TensorFlow Datasets opens 16 files at a time and takes 16 episodes from each in turn.
     Sources: facebookresearch/minimal_video_pairs@08cb285, setup/download_lt.py; tensorflow/datasets@088aba6,
     core/reader.py
+
+    Returns:
+        For each number that the dataset has, the name of its file, and its record there; None where the file is not
+        there, or is not what it should be, which is a problem.
     """
+    path = folder / INFO
+    try:
+        info = _Info.model_validate_json(read_metadata(path))
+        lengths = next(split.shard_lengths for split in info.splits if split.name == SPLIT)
+    except (ValidationError, StopIteration) as error:
+        raise InputError(f"{path}: Expected the sizes of the files of the split {SPLIT}, but got none.") from error
+    if sum(lengths) > MOST:
+        raise InputError(f"{path}: Expected at most {MOST:,} episodes, but got {sum(lengths):,}.")
+    name = f"{info.name}-{SPLIT}.tfrecord"
+    files = [f"{name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
+    blocks = reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK)
+    places = [(file, place) for file, start, length in blocks for place in range(start, start + length)]
+    wanted: dict[int, list[int]] = defaultdict(list)
+    for number in sorted(number for number in numbers if number < len(places)):
+        wanted[places[number][0]].append(number)
+    for path in sorted(folder.glob(f"{glob.escape(name)}-*-of-*")) if wanted else ():
+        if path.name not in files:
+            what = f"Expected no file but {files[0]} to {files[-1]}, by {INFO}, but got this one."
+            problems.add(str(path), what, remedy=_OTHERS)
+    found: dict[int, tuple[str, TfRecord | None]] = {}
+    for file, length in enumerate(lengths if wanted else ()):
+        records = _read_file(folder / files[file], length, problems)
+        found |= {number: (files[file], records[places[number][1]] if records else None) for number in wanted[file]}
+        progress("finding episodes in files", file + 1, len(files))
+    return found
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        path = folder / INFO
-        try:
-            info = _Info.model_validate_json(read_metadata(path))
-            lengths = next(split.shard_lengths for split in info.splits if split.name == SPLIT)
-        except (ValidationError, StopIteration) as error:
-            raise InputError(f"{path}: Expected the sizes of the files of the split {SPLIT}, but got none.") from error
-        if sum(lengths) > MOST:
-            raise InputError(f"{path}: Expected at most {MOST:,} episodes, but got {sum(lengths):,}.")
-        self._lengths, self._name = lengths, f"{info.name}-{SPLIT}.tfrecord"
-        self.files = [f"{self._name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
-        blocks = reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK)
-        places = ((file, place) for file, start, count in blocks for place in range(start, start + count))
-        self._places = dict(enumerate(places))
 
-    def file_of(self, number: int) -> str | None:
-        """Name of the file that holds an episode; None where the dataset has fewer episodes."""
-        return self.files[self._places[number][0]] if number in self._places else None
-
-    def find(self, numbers: Collection[int], problems: Problems, progress: Progress) -> dict[int, TfRecord]:
-        wanted: dict[int, list[int]] = defaultdict(list)
-        for number in sorted(set(numbers) & self._places.keys()):
-            wanted[self._places[number][0]].append(number)
-        if not wanted:
-            return {}
-        for path in sorted(self.folder.glob(f"{glob.escape(self._name)}-*-of-*")):
-            if path.name not in self.files:
-                what = f"Expected no file but {self.files[0]} to {self.files[-1]}, by {INFO}, but got this one."
-                problems.add(str(path), what, remedy=_OTHERS)
-        places: dict[int, TfRecord] = {}
-        for file, length in enumerate(self._lengths):
-            records = self._index(self.folder / self.files[file], length, problems)
-            places |= {number: records[self._places[number][1]] for number in wanted[file] if records}
-            progress("finding episodes in files", file + 1, len(self.files))
-        return places
-
-    def _index(self, path: Path, length: int, problems: Problems) -> list[TfRecord]:
-        """The records of a file; none where it is not there, or is not what it should be, which is a problem."""
-        if not path.exists():
-            return []
-        what, remedy = "Expected a regular file, but got something else.", _DAMAGED
-        if path.is_file():
-            try:
-                records = index_records(path)
-                if len(records) == length:
-                    return records
-                what = f"Expected {length:,} episodes, as {INFO} says of this file, but got {len(records):,}."
-                remedy = _OTHERS
-            except BadRecord as error:
-                what = str(error)
-        problems.add(str(path), what, remedy=remedy)
+def _read_file(path: Path, length: int, problems: Problems) -> list[TfRecord]:
+    if not path.exists():
         return []
+    what, remedy = "Expected a regular file, but got something else.", _DAMAGED
+    if path.is_file():
+        try:
+            records = list(index_records(path))
+            if len(records) == length:
+                return records
+            what = f"Expected {length:,} episodes, as {INFO} says of this file, but got {len(records):,}."
+            remedy = _OTHERS
+        except UnreadableClip as error:
+            what = str(error)
+    problems.add(str(path), what, remedy=remedy)
+    return []
 
 
 def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:
@@ -361,8 +329,6 @@ def read_frames(record: TfRecord) -> Iterator[NDArray[np.uint8]]:
 
     try:
         features = Example.FromString(record.read()).features.feature
-    except BadRecord as error:
-        raise UnreadableClip(str(error)) from error
     except DecodeError as error:
         raise UnreadableClip("Expected a whole tf.train.Example, but it cannot be read.") from error
     frames = features["steps/observation/rgb"].bytes_list.value
@@ -446,29 +412,51 @@ def webm_clip(source: Path) -> ConvertedClip:
     return ConvertedClip("ssv2", source.stat().st_size, lambda: _sha256(source), write)
 
 
-def picture_clip(folder: Path) -> ConvertedClip:
-    """The numbered pictures of a folder as an MP4; all of them are there."""
+def scene_clip(folder: Path) -> ConvertedClip:
+    """The numbered pictures of a folder; all of them are there."""
     files = [folder / name for name in PICTURES]
 
-    def write(path: Path, mark: str) -> int:
-        named = ((file.name, file) for file in files)
-        pictures = _decode(named, "Expected {} to be a picture, but it cannot be decoded.")
-        return _code(path, pictures, len(PICTURES), PICTURES_RATE, mark)
+    def pictures() -> Iterable[NDArray[np.uint8]]:
+        return _decode(((file.name, file) for file in files), "Expected {} to be a picture, but it cannot be decoded.")
 
     def digest() -> str:
         return hashlib.sha256("\n".join(map(_sha256, files)).encode()).hexdigest()
 
-    return ConvertedClip(str(folder), sum(file.stat().st_size for file in files), digest, write)
+    size = sum(file.stat().st_size for file in files)
+    return ConvertedClip(str(folder), size, digest, _picture_writer(pictures, PICTURES_RATE))
 
 
 def episode_clip(number: int, record: TfRecord) -> ConvertedClip:
-    def write(path: Path, mark: str) -> int:
-        pictures = list(read_frames(record))
-        return _code(path, pictures, len(pictures), EPISODE_RATE, mark)
-
     # The file states the checksum, so that an episode that is already made is not read.
     digest = f"{record.size}-{record.checksum:08x}"
-    return ConvertedClip(f"{record.path}, episode {number}", record.size, lambda: digest, write)
+    where = f"{record.path}, episode {number}"
+    write = _picture_writer(partial(read_frames, record), EPISODE_RATE)
+    return ConvertedClip(where, record.size, lambda: digest, write)
+
+
+def _picture_writer(pictures: Callable[[], Iterable[NDArray[np.uint8]]], rate: int) -> Callable[[Path, str], int]:
+    """What writes pictures as an MP4 in which each is shown equally long."""
+
+    def write(path: Path, mark: str) -> int:
+        frames = [frame_of(picture) for picture in pictures()]
+        with FrameCoder(path, PictureTiming(Fraction(rate), len(frames)), comment=mark) as coder:
+            _add(coder, frames)
+            coder.write(range(len(frames)))
+        return len(frames)
+
+    return write
+
+
+@dataclass
+class PictureTiming:
+    """Pictures that are shown one after the other, each equally long; their pixels are square."""
+
+    rate: Fraction
+    count: int
+    aspect: Fraction = Fraction(0)
+
+    def durations(self) -> tuple[list[int], Fraction]:
+        return [1] * self.count, 1 / self.rate
 
 
 def _sha256(path: Path) -> str:
@@ -492,29 +480,12 @@ def _decode(pictures: Iterable[tuple[str, Any]], undecodable: str) -> Iterator[N
         yield picture
 
 
-class PictureTiming:
-    """Pictures that are shown one after the other, each equally long; their pixels are square."""
-
-    def __init__(self, rate: int, count: int) -> None:
-        self.rate, self.aspect, self._count = Fraction(rate), Fraction(0), count
-
-    def durations(self) -> tuple[list[int], Fraction]:
-        return [1] * self._count, 1 / self.rate
-
-
-def _code(path: Path, pictures: Iterable[NDArray[np.uint8]], count: int, rate: int, mark: str) -> int:
-    with FrameCoder(path, PictureTiming(rate, count), comment=mark) as coder:
-        _add(coder, map(frame_of, pictures))
-        coder.write(range(count))
-    return count
-
-
 def _add(coder: FrameCoder, frames: Iterable[Any]) -> int:
     """Code frames in their order; how many there are."""
-    count = 0
-    for count, frame in enumerate(frames, 1):
-        coder.add(count - 1, frame, is_key=(count - 1) % KEY_EVERY == 0)
-    return count
+    number = -1
+    for number, frame in enumerate(frames):
+        coder.add(number, frame, is_key=number % KEY_EVERY == 0)
+    return number + 1
 
 
 def frame_of(picture: NDArray[np.uint8]) -> Any:
