@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from lmms_eval_tasks.report.page_files import ASSETS, render_page
 from lmms_eval_tasks.report.score_tables import columns_of
@@ -18,7 +20,6 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.data.card import SetKind
-from lmms_eval_tasks.utils.reporting.columns import number_text
 from lmms_eval_tasks.utils.reporting.figure import fit_axis
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.scoring.compare import Scored, rank_scores
@@ -90,10 +91,16 @@ class Row:
     def leading(self) -> ScoreEntry | None:
         return self.part.find(self.part.leading)
 
-    def costs(self, table: BoardTable) -> list[Cell]:
+    def score(self, metric: str, spanned: bool) -> Number:
+        score = self.part.find(metric)
+        if score is None:
+            return Number(None)
+        low, high = (score.low, score.high) if spanned else (None, None)
+        return Number(score.value, low, high, score.groups, score.unit)
+
+    def cost(self, name: str, price: Price) -> Cell:
         cost = Cost.of(self.run.card, self.part.tasks)
-        cells = cost.cells(table.price) if cost else {}
-        return [cells.get(name, "") for name in table.costs]
+        return cost.cells(price).get(name, "") if cost else ""
 
 
 @dataclass(frozen=True)
@@ -103,25 +110,38 @@ class PublishedRow:
     values: dict[str, float]
 
 
+class BoardColumn(NamedTuple):
+    """A column of a board, on a terminal and on its page."""
+
+    key: str
+    """Its name in the page's address."""
+    heading: str
+    cell: Callable[[Row], Cell]
+    number: Callable[[Row], float | None] | None = None
+    """The number by which the page sorts its texts; texts are sorted as such where there is none."""
+    falling: bool = False
+    """Whether the page puts the highest first at the first click."""
+
+    def order(self, row: Row) -> Cell | float | None:
+        """What a row is sorted by in this column; None where nothing is known."""
+        cell = self.cell(row)
+        if isinstance(cell, Number):
+            return cell.value
+        return self.number(row) if self.number else None if cell in ("", NOT_KNOWN) else cell
+
+
 class BoardTable:
     """Runs that can be compared: of one task or group, one N of its version, one view and one set."""
 
     def __init__(self, key: str, entries: Sequence[tuple[BoardRun, PartScores]], price: Price) -> None:
         part = entries[0][1]
-        self.key, self.name, self.leading, self.price = key, part.name, part.leading, price
+        self.key, self.name, self.leading = key, part.name, part.leading
         self.version, self.view, self.official = _major(part), part.view or "whole items", not part.apart
         self.rows = _ranked(entries)
         items = max(sum(row.part.outcomes.values()) for row in self.rows)
         beside = self.official and not part.view and items
         references = references_of(part.name, part.tasks[0], items) if beside else ()
         self.published, self.sources = _published(references, part.leading), reference_notes(references)
-        columns = [column for column in columns_of(part.tasks[0]) if column.metric]
-        there = {score.metric: score.title for row in self.rows for score in row.part.scores if score.kind == "mean"}
-        titles = {one.metric.name: one.heading for one in columns if one.metric and one.metric.name in there}
-        self.titles = {part.leading: there.get(part.leading, part.leading), **titles}
-        """Headings of the scores, the leading one first."""
-        self.spans = {one.metric.name for one in columns if one.metric and one.interval} | {part.leading}
-        """The scores whose intervals are shown."""
         kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
         # Items left out of the official release leave a part of it.
         self.kind = SetKind.OFFICIAL.value if self.official else kinds.pop().value if len(kinds) == 1 else "mixed"
@@ -133,24 +153,33 @@ class BoardTable:
         known = [value for value in values if value is not None]
         metric = next((one for one in metrics_of(part.tasks[0]) if one.name == part.leading), None)
         self.axis = fit_axis(metric.bounds, known) if metric else (min(0.0, *known, 0.0), max(100.0, *known, 100.0))
-        self.costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in self.rows], price)
+        costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in self.rows], price)
+        self.columns = [*self._scores(), *_further_columns(costs, price)]
         self.notes = [NO_RANK] if any(row.rank is None for row in self.rows) else []
         digests = (row.run.digests(part.tasks) for row in self.rows)
         if not self.official and len(self.rows) > 1 and not all(map(all, digests)):
             self.notes.append(SAME_DATA)
-        self.notes += [READING] if self.costs else []
+        self.notes += [READING] if costs else []
 
     @property
     def about(self) -> str:
         return f"version {self.version}, {self.view}, {self.data}"
 
-    @property
-    def others(self) -> list[str]:
-        return [metric for metric in self.titles if metric != self.leading]
+    def _scores(self) -> list[BoardColumn]:
+        """The columns of the scores, of which the leading one and its groups come first."""
+        known = {one.metric: one for row in self.rows for one in row.part.scores if one.kind == "mean"}
+        columns = [one for one in columns_of(self.rows[0].part.tasks[0]) if one.metric and one.metric.name in known]
+        titles = {one.metric.name: one.heading for one in columns if one.metric}
+        title = known[self.leading].title if self.leading in known else self.leading
+        spans = {one.metric.name for one in columns if one.metric and one.interval} | {self.leading}
 
-    @property
-    def unit(self) -> str:
-        return next((row.leading.unit for row in self.rows if row.leading), "")
+        def column(metric: str, heading: str) -> BoardColumn:
+            first = next(filter(None, (row.part.find(metric) for row in self.rows)), None)
+            falling = first is None or first.higher_is_better is not False
+            return BoardColumn(metric, heading, lambda row: row.score(metric, metric in spans), falling=falling)
+
+        leading, *others = (column(*one) for one in {self.leading: title, **titles}.items())
+        return [leading, BoardColumn("groups", "groups", _groups, falling=True), *others]
 
 
 def build_tables(runs: Sequence[BoardRun], only: str = "", price: Price | None = None) -> list[BoardTable]:
@@ -253,7 +282,7 @@ def overview_table(tables: Sequence[BoardTable]) -> FittingTable:
             shown.append(Number(value, unit=unit, after=f" (rank {rank})" if rank else "") if row else "")
         overview.add_row(run.title, *shown)
     overview.caption = "\n".join(
-        f"{number} {table.name}, {table.titles[table.leading]}; {table.about}" for number, table in numbered.items()
+        f"{number} {table.name}, {table.columns[0].heading}; {table.about}" for number, table in numbered.items()
     )
     return overview
 
@@ -264,28 +293,28 @@ def _overview(tables: Sequence[BoardTable]) -> Iterator[tuple[BoardRun, list[Row
         yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
 
 
+def _groups(row: Row) -> Cell:
+    return "" if row.leading is None or row.leading.groups is None else row.leading.groups
+
+
+def _further_columns(costs: Sequence[str], price: Price) -> list[BoardColumn]:
+    return [
+        BoardColumn("size", "size", lambda row: row.run.size, lambda row: row.run.parameters),
+        BoardColumn("frames", "frames", lambda row: row.run.frames, lambda row: _frames_number(row.run.frames)),
+        *(
+            BoardColumn(f"cost-{place}", name, partial(Row.cost, name=name, price=price))
+            for place, name in enumerate(costs, start=1)
+        ),
+        BoardColumn("version", "version", lambda row: row.part.version),
+    ]
+
+
 def _measured(table: BoardTable) -> FittingTable:
-    others = table.others
-    headings = ["run", "no.", "rank", table.titles[table.leading], "groups", *(table.titles[one] for one in others)]
-    shown = FittingTable(
-        f"{table.name} ({table.about})", [*headings, "size", "frames", *table.costs, "version", "ties with"]
-    )
+    headings = ["run", "no.", "rank", *(column.heading for column in table.columns), "ties with"]
+    shown = FittingTable(f"{table.name} ({table.about})", headings)
     for row in table.rows:
-        score = row.leading
-        groups: Cell = "" if score is None or score.groups is None else score.groups
-        shown.add_row(
-            row.run.title,
-            int(row.run.tag),
-            row.rank or "–",
-            _number(row, table.leading, True),
-            groups,
-            *(_number(row, metric, metric in table.spans) for metric in others),
-            row.run.size,
-            row.run.frames,
-            *row.costs(table),
-            row.part.version,
-            ", ".join(row.alike),
-        )
+        cells = (column.cell(row) for column in table.columns)
+        shown.add_row(row.run.title, int(row.run.tag), row.rank or "–", *cells, ", ".join(row.alike))
     shown.caption = "\n".join(table.notes)
     methods = dict.fromkeys(row.run.scores.method for row in table.rows)
     shown.signature = "; ".join(filter(None, (table.name, table.about, *methods, HOW)))
@@ -294,20 +323,13 @@ def _measured(table: BoardTable) -> FittingTable:
     return shown
 
 
-def _number(row: Row, metric: str, spanned: bool) -> Number:
-    score = row.part.find(metric)
-    if score is None:
-        return Number(None)
-    low, high = (score.low, score.high) if spanned else (None, None)
-    return Number(score.value, low, high, score.groups, score.unit)
-
-
 def _printed_published(table: BoardTable) -> FittingTable:
-    metrics = [one for one in table.titles if any(one in row.values for row in table.published)]
-    headings = ["published, not measured here", *(table.titles[metric] for metric in metrics)]
-    shown = FittingTable(f"{table.name}: published", headings)
+    columns = [one for one in table.columns if any(one.key in row.values for row in table.published)]
+    shown = FittingTable(
+        f"{table.name}: published", ["published, not measured here", *(one.heading for one in columns)]
+    )
     for row in table.published:
-        shown.add_row(row.label, *(Number(row.values[one]) if one in row.values else "" for one in metrics))
+        shown.add_row(row.label, *(Number(row.values[one.key]) if one.key in row.values else "" for one in columns))
     shown.caption = "\n".join(table.sources)
     return shown
 
@@ -332,14 +354,14 @@ def write_board(tables: Sequence[BoardTable], path: Path) -> None:
         ASSETS / "board.html",
         (ASSETS / "page.css", ASSETS / "board.css"),
         [ASSETS / "board.js"],
-        {"number": number_text, "percent": lambda share: f"{100 * share:.2f}%", "score_of": PartScores.find},
+        {"percent": lambda share: f"{100 * share:.2f}%"},
         tables=tables,
         overview=rows if len(tables) > 1 else [],
         runs=len(rows),
         filters=list(_filters(tables)),
         chosen=lambda table, row: {name: of(table, row) for name, (_, of) in FILTERS.items()},
         place=_place,
-        frames_number=_frames_number,
+        number=Number,
         ranks=RANKS,
         tests=TESTS,
         not_known=NOT_KNOWN,
