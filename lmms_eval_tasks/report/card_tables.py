@@ -84,10 +84,10 @@ def print_differences(
 
 def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTable]:
     tables = []
-    for name, entries in entries_of(runs, only).items():
-        costs = [(run.title, Cost.of(run.card, tasks)) for run, tasks in entries]
+    for entry in entries_of(runs, only):
+        costs = [(one.name, Cost.of(one.run.card, one.tasks)) for one in entry.held]
         if columns := cost_columns([cost for _, cost in costs], price):
-            table = FittingTable(f"{name}: what the answers cost", ["run", "answers", *columns])
+            table = FittingTable(f"{entry.name}: what the answers cost", ["run", "answers", *columns])
             for title, cost in costs:
                 cells = {"answers": int(cost.sums["answers"]), **cost.cells(price)} if cost else {}
                 table.add_row(title, *(cells.get(heading, "") for heading in table.headings[1:]))
@@ -97,6 +97,4 @@ def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTab
 
 def cost_panels(name: str, runs: Sequence[Run], price: Price) -> list[Panel]:
     tables = cost_tables(runs, name, price)
-    for table in tables:
-        table.title = ""
     return [Panel("What the answers cost", note=READING, table=table) for table in tables]

@@ -76,7 +76,7 @@ def build_page(
 
     runs, sections = build_sections(runs, only)
     numbered = dict(enumerate(runs, start=1))
-    shared = share_tasks(people.responses, people.asked, numbered, only) if people else []
+    shared = share_tasks(people.responses, people.asked, runs, only) if people else []
     shelf = ClipShelf()
     figures = figures_of(sections)
     drawn = dict(zip(map(id, figures.values()), zip(figures, page_figures(figures.values()), strict=True), strict=True))

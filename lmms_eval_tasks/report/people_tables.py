@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.registry import find_benchmark, registry
-from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, text_table
@@ -96,20 +96,17 @@ class SharedTask:
         return described
 
 
-def share_tasks(
-    responses: Sequence[Response], asked: Asked, runs: Mapping[int, Run], task: str = ""
-) -> list[SharedTask]:
-    numbers = {id(run): number for number, run in runs.items()}
+def share_tasks(responses: Sequence[Response], asked: Asked, runs: Sequence[Run], task: str = "") -> list[SharedTask]:
     found = []
-    for name, entries in entries_of(list(runs.values()), task).items():
-        named = ", ".join(f"run {numbers[id(run)]} {run.title}" for run, _ in entries)
-        parts = [{one: run.records[one] for one in tasks} for run, tasks in entries]
+    for entry in entries_of(runs, task):
+        named = ", ".join(f"run {one.tag} {one.name}" for one in entry.held)
+        parts = [dict(zip(one.tasks, one.parts, strict=True)) for one in entry.held]
         found.append(
             SharedTask(
-                name,
+                entry.name,
                 agreement.share_items(responses, asked, parts),
-                [f"run {numbers[id(run)]}" for run, _ in entries],
-                f"{named}; {name}, version {versions_of(name, entries)}; {METHOD}",
+                [f"run {one.tag}" for one in entry.held],
+                f"{named}; {entry.name}, version {entry.version}; {METHOD}",
             )
         )
     if not any(one.shared.items for one in found):
@@ -129,10 +126,9 @@ def shared_panels(found: SharedTask) -> list[Panel]:
     if not found.shared.items:
         return []
     consistency, difficulty = found.tables()
-    consistency.title = consistency.title.removeprefix(f"{found.name}: ")
-    difficulty.title = ""
+    asked = consistency.title.removeprefix(f"{found.name}: ")
     return [
-        Panel("Runs and people: errors", note=f"{OF_CONSISTENCY} {INTERVALS}", wide=True, table=consistency),
+        Panel("Runs and people: errors", note=f"{asked}. {OF_CONSISTENCY} {INTERVALS}", wide=True, table=consistency),
         Panel(
             "Runs and people: difficulty and wrong options",
             note=f"{OF_DIFFICULTY} {INTERVALS}",
@@ -315,9 +311,8 @@ class AskedItems:
 def show_shared(
     output: Output, responses: Sequence[Response], asked: Asked, runs: Sequence[Run], task: str = ""
 ) -> None:
-    numbered = dict(enumerate(runs, start=1))
-    shared = share_tasks(responses, asked, numbered, task)
-    for number, run in numbered.items():
+    shared = share_tasks(responses, asked, runs, task)
+    for number, run in enumerate(runs, start=1):
         output.note(f"run {number}: {run.title}, {run.path}", whole=True)
     for found in shared:
         if not found.shared.items:

@@ -204,24 +204,23 @@ def published_tables(runs: Sequence[Run], model: str, only: str = "") -> list[Fi
     """A table per task or group of a whole official release: its scores beside those of published models."""
     tables = []
     names: dict[str, None] = {}
-    for name, entries in entries_of(runs, only).items():
+    for entry in entries_of(runs, only):
         headings = ("score", "run", "value", "published", "difference", "")
-        table = FittingTable(f"{name}: beside {model}", headings, names=2, blank_repeats=True)
+        table = FittingTable(f"{entry.name}: beside {model}", headings, names=2, blank_repeats=True)
         sources: dict[str, None] = {}
-        for run, tasks in entries:
-            if run.apart(tasks):
+        for held in entry.held:
+            if held.apart:
                 continue
-            parts = [run.records[task] for task in tasks]
-            for reference in references_of(name, tasks[0], sum(map(len, parts))):
+            for reference in references_of(entry.name, held.tasks[0], len(held.records)):
                 names |= dict.fromkeys(one.model for one in reference.published)
-                score, unit = reference.estimate(parts), reference.metric.unit
+                score, unit = held.estimate(reference.metric), reference.metric.unit
                 for one in reference.published if score else ():
                     if _plain(model) in _plain(one.model) and score:
                         less = Number(score.value - one.value, unit=points(unit), signed=True)
                         value = Number(score.value, score.low, score.high, score.groups, unit)
                         side = compare_to_reference(score, one.value).value
                         published = Number(one.value, unit=unit, of=one.model)
-                        table.add_row(reference.metric.title, run.title, value, published, less, side)
+                        table.add_row(reference.metric.title, held.name, value, published, less, side)
                         sources[f"{one.model}, {reference.metric.title}: {one.source}"] = None
         if table.rows:
             table.caption = "\n".join(sources)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number
@@ -127,15 +127,14 @@ def _draw(questions: Sequence[Question], rng: np.random.Generator, draws: int) -
 def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[FittingTable]:
     """A table per task or group: the pair accuracy of each run with random partners, beside that as paired."""
     tables = []
-    for name, entries in entries_of(runs, only).items():
-        apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
+    for entry in entries_of(runs, only):
         headings = ("run", "random pairs", "as paired", "as paired - random", "pairs", "questions")
-        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws)", headings)
-        method = f"95% intervals of a percentile bootstrap, {DRAWS:,} draws, seed {seed}"
-        table.signature = f"{name}, version {versions_of(name, entries)}{apart}; {method}"
+        method = f"{entry.apart}; 95% intervals of a percentile bootstrap, {DRAWS:,} draws, seed {seed}"
+        table = entry.table(f": paired at random (seed {seed}, {DRAWS:,} draws)", headings, method)
         notes = []
-        for run, tasks in entries:
-            pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
+        for one in entry.held:
+            run = one.run
+            pairing, left_out = pair_at_random([_asked(run, task) for task in one.tasks], seed)
             if left_out:
                 reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
                 notes.append(f"groups left out of {run.title}: {reasons}")
@@ -152,11 +151,9 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
                 pairing.pairs,
                 pairing.questions,
             )
-        run, tasks = entries[0]
         # What papers print is of the whole items.
-        is_view = any(record.view for record in run.records[tasks[0]][:1])
-        known = None if is_view or apart else registry().find_task(name)
-        published = published_controls(known.benchmark.folder, name) if known else ()
+        known = None if entry.held[0].view or entry.apart else registry().find_task(entry.name)
+        published = published_controls(known.benchmark.folder, entry.name) if known else ()
         notes += [f"published: {one.value:.1f}, {one.what}; {one.source}" for one in published]
         table.caption = "\n".join(notes)
         tables.append(table)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import references_of, samples_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
@@ -30,28 +30,22 @@ READING = (
 
 
 def sample_panels(name: str, runs: Sequence[Run]) -> list[Panel]:
-    panels = []
-    for table in sample_tables(runs, name):
-        table.title = ""
-        note = f"{READING} Items, pairs and curves below are those of the first sample."
-        panels.append(Panel("Several samples an item", note=note, wide=True, table=table))
-    return panels
+    note = f"{READING} Items, pairs and curves below are those of the first sample."
+    return [Panel("Several samples an item", note=note, wide=True, table=table) for table in sample_tables(runs, name)]
 
 
 def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
     """Yield a table per task or group that runs with several samples an item hold: a row per run and score."""
-    for name, entries in entries_of(runs, only).items():
-        run, tasks = entries[0]
-        rotated = any(record.orders for record in run.records[tasks[0]])
+    for entry in entries_of(runs, only):
+        rotated = any(record.orders for record in entry.held[0].parts[0])
         over = "orders of its options" if rotated else "samples"
-        table = FittingTable(f"{name}: over {over}", ("run", *HEADINGS), names=2, blank_repeats=True)
-        table.signature = f"{name}, version {versions_of(name, entries)}; {bootstrap.METHOD}"
-        for run, tasks in entries:
-            parts = [run.records[task] for task in tasks]
-            records = [record for part in parts for record in part]
-            if not (samples := samples_of(records)):
+        method = f"; {bootstrap.METHOD}"
+        table = entry.table(f": over {over}", ("run", *HEADINGS), method, names=2, blank_repeats=True)
+        for held in entry.held:
+            parts = held.parts
+            if not (samples := samples_of(held.records)):
                 continue
-            for metric in (one.metric for one in references_of(name, tasks[0], len(records))):
+            for metric in (one.metric for one in references_of(entry.name, held.tasks[0], len(held.records))):
                 if not (beside := over_samples(metric)):
                     continue
                 # Of single orders, although the score counts what is right in all.
@@ -59,7 +53,7 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]
                 between, within = variances(metric, parts) or (0.0, 0.0)
                 total = between + within / samples
                 table.add_row(
-                    run.title,
+                    held.name,
                     metric.title,
                     samples,
                     *(score_number(one, bootstrap.estimate(one, parts)) for one in (mean, *beside)),

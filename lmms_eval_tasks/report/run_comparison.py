@@ -27,6 +27,12 @@ READING = (
     "adjusted for the table's comparisons."
 )
 
+OF_EFFECTS = (
+    "In points, between runs with as many items: of these items, of other items, and what pairing spares; then from "
+    "chance, and between two runs near chance, each question asked once or as a pair. A smaller difference may be "
+    "there all the same."
+)
+
 
 @dataclass(frozen=True)
 class RunComparison:
@@ -102,26 +108,13 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
     if not found or not any(one.differences for one in found.compared.values()):
         return []
     only = f" Of {len(holders)} runs each is compared with run {min(holders)} alone; `compare` has all."
+    note = f"{READING}{only if len(holders) > MOST_RUNS else ''}"
     table, *effects = found.tables()
-    table.title = ""
     table.warnings += found.differences()
-    panels = [
-        Panel(
-            "Differences between runs",
-            note=f"{READING}{only if len(holders) > MOST_RUNS else ''}",
-            wide=True,
-            table=table,
-        )
+    return [
+        Panel("Differences between runs", note=note, wide=True, table=table),
+        *(Panel("Smallest difference that is found in 80% of cases", note=OF_EFFECTS, table=one) for one in effects),
     ]
-    for one in effects:
-        one.title = ""
-        note = (
-            "In points, between runs with as many items: of these items, of other items, and what pairing spares; then "
-            "from chance, and between two runs near chance, each question asked once or as a "
-            "pair. A smaller difference may be there all the same."
-        )
-        panels.append(Panel("Smallest difference that is found in 80% of cases", note=note, table=one))
-    return panels
 
 
 def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:

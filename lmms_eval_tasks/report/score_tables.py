@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
@@ -12,8 +14,9 @@ from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import Column, other_units, usual_columns
+from lmms_eval_tasks.utils.reporting.columns import Column, RunRecords, other_units, usual_columns
 from lmms_eval_tasks.utils.reporting.references import (
+    ReferencedMetric,
     compare_to_reference,
     published_of_view,
     published_parts,
@@ -32,22 +35,74 @@ def columns_of(task: str) -> tuple[Column, ...]:
     return usual_columns(metrics_of(task), [reference.metric for reference in references_of(task, task, 0)])
 
 
-def versions_of(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
-    return ", ".join(sorted({run.versions.get(name, "?") for run, _ in entries}))
+@dataclass(frozen=True)
+class Held(RunRecords):
+    """The records of a task or group that a run holds; its tag is the run's place among those that are shown."""
+
+    run: Run = field(kw_only=True)
+    tasks: Sequence[str] = field(kw_only=True)
 
 
-def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:
-    """For each task or group that runs hold: the runs that hold it, each with its tasks."""
-    entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
-    for run in runs:
+@dataclass(frozen=True)
+class Entry:
+    """A task or group, and what each run that holds it has of it."""
+
+    name: str
+    held: Sequence[Held]
+
+    @property
+    def task(self) -> str:
+        """Its first task, which stands for all."""
+        return self.held[0].tasks[0]
+
+    @property
+    def version(self) -> str:
+        return ", ".join(sorted({one.run.versions.get(self.name, "?") for one in self.held}))
+
+    @property
+    def apart(self) -> str:
+        """Why its scores are not those of the official release, as it follows its version."""
+        return "".join(f"; {why}" for why in sorted({one.apart for one in self.held} - {""}))
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_of(self.task)
+
+    def references(self, items: int) -> tuple[ReferencedMetric, ...]:
+        return references_of(self.name, self.task, items)
+
+    def table(
+        self, title: str, headings: Sequence[str], method: str, names: int = 1, blank_repeats: bool = False
+    ) -> FittingTable:
+        """A table of it, signed with the data and the method from which its numbers are."""
+        table = FittingTable(f"{self.name}{title}", headings, names, blank_repeats=blank_repeats)
+        table.signature = f"{self.name}, version {self.version}{method}"
+        return table
+
+    def score_table(self, first: str, columns: Sequence[Column]) -> FittingTable:
+        headings = [first, *(column.heading for column in columns)]
+        return self.table(f" (version {self.version})", headings, self.of_scores(columns))
+
+    def of_scores(self, columns: Sequence[Column]) -> str:
+        """What the scores of some columns stand on."""
+        return f"{self.apart}; scores in percent{other_units(columns)}; {METHOD}"
+
+
+def entries_of(runs: Sequence[Run], only: str = "") -> list[Entry]:
+    """Each task or group that runs hold; only one, where it is named."""
+    entries: defaultdict[str, list[Held]] = defaultdict(list)
+    for number, run in enumerate(runs, start=1):
         parts = parts_of(run)
         if only in run.records:
             parts.setdefault(only, [only])
         for name, tasks in parts.items():
-            entries[name].append((run, tasks))
+            records = [run.records[task] for task in tasks]
+            entries[name].append(
+                Held(str(number), run.title, records, run.apart(tasks), run.path, run=run, tasks=tasks)
+            )
     if only and only not in entries:
         raise InputError(f"Expected a task or group of these runs, any of {', '.join(entries)}, but got {only}.")
-    return {only: entries[only]} if only else dict(entries)
+    return [Entry(name, held) for name, held in entries.items() if only in ("", name)]
 
 
 def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
@@ -120,41 +175,37 @@ STANDS_APART = "are shown without scores of people or published models."
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    tables = []
-    for name, entries in entries_of(runs, only).items():
-        columns = columns_of(entries[0][1][0])
-        table = _new_table(name, entries, "run", columns)
-        for run, tasks in entries:
-            parts = [run.records[task] for task in tasks]
-            table.add_row(run.title, *(column.value(parts) for column in columns))
-        tables.append(table)
-    return tables
+    return list(map(score_table, entries_of(runs, only)))
+
+
+def score_table(entry: Entry) -> FittingTable:
+    table = entry.score_table("run", entry.columns)
+    for one in entry.held:
+        table.add_row(one.name, *(column.value(one.parts) for column in entry.columns))
+    return table
 
 
 def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """A table per task or group that has references: its scores beside chance, people and published models."""
     tables = []
-    for name, entries in entries_of(runs, only).items():
-        items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
-        known = references_of(name, entries[0][1][0], items)
-        whole = any(not run.apart(tasks) for run, tasks in entries)
+    for entry in entries_of(runs, only):
+        known = entry.references(len(entry.held[0].records))
+        whole = any(not one.apart for one in entry.held)
         references = [one for one in (known if whole else map(without_published, known)) if one.has_references]
         if not references:
             continue
         people, best = any(one.people for one in references), any(one.published for one in references)
         headings = ("score", "run", "value", "chance", *["people"] * people, *["best published"] * best)
-        table = FittingTable(f"{name}: beside references", headings, names=2)
-        table.signature = _signature(name, entries, [Column(reference.metric) for reference in references])
+        method = entry.of_scores([Column(reference.metric) for reference in references])
+        table = entry.table(": beside references", headings, method, names=2)
         for reference in references:
-            for run, tasks in entries:
-                parts = [run.records[task] for task in tasks]
-                score = reference.estimate(parts)
-                shown = without_published(reference) if run.apart(tasks) else reference
-                unread = _is_unread([record for part in parts for record in part])
-                judged = None if unread or (score and score.low == score.high) else score
+            for one in entry.held:
+                score = one.estimate(reference.metric)
+                shown = without_published(reference) if one.apart else reference
+                judged = None if _is_unread(one.records) or (score and score.low == score.high) else score
                 table.add_row(
                     reference.metric.title,
-                    run.title,
+                    one.name,
                     Number(score.value if score else None, unit=reference.metric.unit),
                     _compared(judged, shown.chance),
                     *[_compared(judged, shown.people[0].percent if shown.people else None)] * people,
@@ -175,22 +226,23 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
     tables = []
-    for task, records in run.records.items():
-        if only and task != only:
-            continue
-        known = dict.fromkeys(name for record in records for name in record.stratum)
+    for (entry,) in (entries_of([run], task) for task in run.records if only in ("", task)):
+        (held,) = entry.held
+        known = dict.fromkeys(name for record in held.records for name in record.stratum)
         if unknown := [column for column in columns if column not in known]:
-            raise InputError(f"Expected strata of {task}, any of {', '.join(known)}, but got {', '.join(unknown)}.")
+            raise InputError(
+                f"Expected strata of {entry.name}, any of {', '.join(known)}, but got {', '.join(unknown)}."
+            )
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
-        for record in records:
+        for record in held.records:
             strata[tuple(record.stratum.get(column, "other") for column in columns)].append(record)
-        scores = [column for column in columns_of(task) if column.text is None]
-        table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
+        scores = [column for column in entry.columns if column.text is None]
+        table = entry.score_table(" × ".join(columns), scores)
         for values in sorted(strata):
             cells = (column.value([strata[values]]) for column in scores)
             table.add_row(" ".join(values).replace("_", " "), *cells)
-        table.add_row("all", *(column.value([records]) for column in scores))
-        if (found := registry().find_task(task)) and len(columns) == 1 and not run.apart([task]):
+        table.add_row("all", *(column.value(held.parts) for column in scores))
+        if (found := registry().find_task(entry.name)) and len(columns) == 1 and not held.apart:
             published = published_parts(found.benchmark.folder, [value for (value,) in strata])
             table.caption = "\n".join(f"published: {one.model} {one.value:.1f}, {one.source}" for one in published)
         tables.append(table)
@@ -269,18 +321,3 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
 
 def _is_unread(records: Sequence[Record]) -> bool:
     return {one.outcome for record in records for one in record.each} - {Outcome.UNSCORED} == {Outcome.UNPARSED}
-
-
-def _new_table(
-    name: str, entries: Sequence[tuple[Run, Sequence[str]]], first: str, columns: Sequence[Column]
-) -> FittingTable:
-    title = f"{name} (version {versions_of(name, entries)})"
-    table = FittingTable(title, [first, *(column.heading for column in columns)])
-    table.signature = _signature(name, entries, columns)
-    return table
-
-
-def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]], columns: Sequence[Column]) -> str:
-    """Return the data and methods from which the numbers of a table were computed, and their units."""
-    apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
-    return f"{name}, version {versions_of(name, entries)}{apart}; scores in percent{other_units(columns)}; {METHOD}"

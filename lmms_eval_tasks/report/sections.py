@@ -9,12 +9,12 @@ from itertools import combinations
 from typing import Any
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.score_tables import columns_of, entries_of
+from lmms_eval_tasks.report.score_tables import Entry, Held, entries_of, score_table
 from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import text_table
+from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -40,38 +40,28 @@ class Section:
     name: str
     card: Card | None
     tasks: tuple[str, ...]
-    headings: tuple[str, ...]
+    table: FittingTable
     units: str
-    scores: tuple[tuple[str, str, tuple[str, ...]], ...]
     signatures: tuple[tuple[str, str], ...]
+    """Of each run, by its number, in the order of the table's rows."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...]
 
 
 def build_sections(runs: Sequence[Run], only: str = "") -> tuple[list[Run], list[Section]]:
-    entries = entries_of(runs, only)
-    holding = {id(run) for holders in entries.values() for run, _ in holders}
-    shown = [run for run in runs if id(run) in holding]
-    numbers = {id(run): number for number, run in enumerate(shown, start=1)}
-    return shown, [
-        build_section(name, [(numbers[id(run)], run, tasks) for run, tasks in holders])
-        for name, holders in entries.items()
-    ]
+    holding = {int(one.tag) for entry in entries_of(runs, only) for one in entry.held}
+    shown = [run for number, run in enumerate(runs, start=1) if number in holding]
+    return shown, list(map(build_section, entries_of(shown, only)))
 
 
-def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
-    tasks = tuple(entries[0][2])
-    runs = [
-        RunRecords(str(number), run.title, [run.records[task] for task in of], run.apart(of), run.path)
-        for number, run, of in entries
-    ]
-    columns = columns_of(tasks[0])
-    references = references_of(name, tasks[0], max(len(run.records) for run in runs))
+def build_section(entry: Entry) -> Section:
+    runs = entry.held
+    references = entry.references(max(len(one.run.records) for one in runs))
     if all(run.apart for run in runs):
         references = tuple(map(without_published, references))
-    task = registry().find_task(tasks[0])
+    task = registry().find_task(entry.task)
     if task and task.kind.panels:
-        own = task.kind.panels(registry().find_parent(name), runs)
+        own = task.kind.panels(registry().find_parent(entry.name), runs)
     elif task:
         own = usual_panels(runs, task.kind.members if PAIR_ACCURACY in task.kind.metrics else "")
     else:
@@ -81,20 +71,20 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     names = card.strata_columns if card else ()
     stated = {one: list(dict.fromkeys(key[at] for key in keys)) for at, one in enumerate(names)}
     strata = _Strata(runs, stated)
-    along = [(run.series, one) for one, (_, run, _) in zip(runs, entries, strict=True) if run.series]
-    series = series_panels(along, references)
-    figures = (*series, *_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
+    figures = (
+        *series_panels(runs, references),
+        *_reference_panels(runs, references),
+        *_stratum_panels(strata, references[0]),
+        *own,
+    )
     in_figures = {panel.note for panel in figures}
     return Section(
-        name=name,
+        name=entry.name,
         card=card,
-        tasks=tasks,
-        headings=tuple(column.heading for column in columns),
-        units=other_units(columns),
-        scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in runs),
-        signatures=tuple(
-            (one.tag, _signature(name, run, of, one.records)) for one, (_, run, of) in zip(runs, entries, strict=True)
-        ),
+        tasks=tuple(runs[0].tasks),
+        table=score_table(entry),
+        units=other_units(entry.columns),
+        signatures=tuple((one.tag, _signature(entry.name, one)) for one in runs),
         panels=tuple(_with_runs(panel, runs) for panel in figures),
         notes=tuple(note for note in reference_notes(references) if note not in in_figures),
     )
@@ -117,10 +107,11 @@ def _with_runs(panel: Panel, runs: Sequence[RunRecords]) -> Panel:
     return replace(panel, figures=figures[0] if isinstance(panel.figures, Figure) else figures)
 
 
-def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Record]) -> str:
+def _signature(name: str, held: Held) -> str:
+    records = held.records
     parts = [
-        f"version {run.versions.get(name, '?')}",
-        run.apart(tasks),
+        f"version {held.run.versions.get(name, '?')}",
+        held.apart,
         *(f"view {view}" for view in dict.fromkeys(record.view for record in records) if view),
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]

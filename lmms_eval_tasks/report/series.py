@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob
 from math import inf
 from pathlib import Path
 from statistics import mean, stdev
 
-from lmms_eval_tasks.report.score_tables import columns_of, entries_of, versions_of
+from lmms_eval_tasks.report.score_tables import Held, entries_of
 from lmms_eval_tasks.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
 from lmms_eval_tasks.runs.run_files import RESULTS
-from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -23,7 +22,7 @@ from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
 from lmms_eval_tasks.utils.scoring.compare import ScoreDifference, compare_records
-from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
+from lmms_eval_tasks.utils.scoring.metrics import score_tasks
 
 
 def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
@@ -33,12 +32,13 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         names = summarize_names(sorted({run.name for run in seeds}))
         raise InputError(f"Expected runs of one model in --series seed, but got {names}. Report each by itself.")
     tables = []
-    for name, entries in entries_of(seeds, only).items() if seeds else ():
+    for entry in entries_of(seeds, only) if seeds else ():
         headings = ("score", "mean", "std. deviation", "lowest", "highest", "seeds")
-        table = FittingTable(f"{name}: over {len(entries)} seeds", headings)
-        table.signature = f"{name}, version {versions_of(name, entries)}; standard deviation of one run (n - 1)"
-        for metric in (column.metric for column in columns_of(entries[0][1][0]) if column.metric):
-            if metric.kind == "mean" and (scores := _scores(metric, entries)):
+        method = "; standard deviation of one run (n - 1)"
+        table = entry.table(f": over {len(entry.held)} seeds", headings, method)
+        for metric in (column.metric for column in entry.columns if column.metric and column.metric.kind == "mean"):
+            known = (score_tasks(metric, map(metric.units, one.parts)) for one in entry.held)
+            if scores := [score for score in known if score is not None]:
                 average, low, high = (Number(of(scores), unit=metric.unit) for of in (mean, min, max))
                 deviation = Number(stdev(scores) if len(scores) > 1 else None, unit=points(metric.unit), digits=2)
                 table.add_row(metric.title, average, deviation, low, high, len(scores))
@@ -101,16 +101,16 @@ def describe_smallest(found: Sequence[Along]) -> str:
 def curve_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     along = [run for run in runs if run.series and run.series.name != SEED]
     tables = []
-    for name, entries in entries_of(along, only).items() if along else ():
-        if len(entries) < 2:
+    for entry in entries_of(along, only) if along else ():
+        members = [(one.run.series, one.parts) for one in entry.held if one.run.series]
+        if len(members) < 2:
             continue
-        quantity = next(run.series.name for run, _ in entries if run.series)
-        title = f"{name}: against {quantity}"
-        table = FittingTable(title, ("score", quantity, "value", "less the best", ""), names=2, blank_repeats=True)
-        table.signature = f"{name}, version {versions_of(name, entries)}; paired, {METHOD}"
-        members = [(run.series, [run.records[task] for task in tasks]) for run, tasks in entries if run.series]
+        quantity = members[0][0].name
+        headings = ("score", quantity, "value", "less the best", "")
+        method = f"; paired, {METHOD}"
+        table = entry.table(f": against {quantity}", headings, method, names=2, blank_repeats=True)
         lines = []
-        for reference in references_of(name, entries[0][1][0], max(sum(map(len, parts)) for _, parts in members)):
+        for reference in entry.references(max(len(one.records) for one in entry.held)):
             unit, found = reference.metric.unit, compare_to_best(members, reference)
             for one in found:
                 score = Number(one.score.value, one.score.low, one.score.high, one.score.groups, unit)
@@ -130,15 +130,8 @@ def curve_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
 NOT_WORSE_MEANS = "not worse: the 95% interval of the paired difference to the best contains 0."
 
 
-def _scores(metric: Metric, entries: Sequence[tuple[Run, Sequence[str]]]) -> list[float]:
-    parts: Iterator[list[Records]] = ([run.records[task] for task in tasks] for run, tasks in entries)
-    scores = (score_tasks(metric, map(metric.units, of_run)) for of_run in parts)
-    return [score for score in scores if score is not None]
-
-
-def series_panels(
-    members: Sequence[tuple[SeriesValue, RunRecords]], references: Sequence[ReferencedMetric]
-) -> list[Panel]:
+def series_panels(held: Sequence[Held], references: Sequence[ReferencedMetric]) -> list[Panel]:
+    members = [(one.run.series, one) for one in held if one.run.series]
     if not members:
         return []
     panel = _seeds_panel if members[0][0].name == SEED else _line_panel

@@ -109,7 +109,7 @@ def test_a_page_shows_what_people_and_runs_share() -> None:
     log.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     printed("report", *runs, predicted, "--html", "page.html", "--people", *PEOPLE)
     written = Path("page.html").read_text(encoding="utf-8")
-    assert "<caption>12 items in 6 groups, 3 people each</caption>" in written
+    assert "12 items in 6 groups, 3 people each. " in written
     assert "0.29 [0.02, 0.64]" in written and "+50.0 [+0.0, +100.0]" in written
     # What only people get right is a link to where the page shows it.
     counted = "every run wrong, every person right: 1 of 12 items, 8.3% [0.0, 33.3]"

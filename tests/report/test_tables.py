@@ -24,7 +24,7 @@ from lmms_eval_tasks.report.score_tables import (
     stratum_tables,
     view_tables,
 )
-from lmms_eval_tasks.report.sections import Section, build_section
+from lmms_eval_tasks.report.sections import Section, build_sections
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
@@ -125,7 +125,7 @@ def test_each_kind_of_task_has_its_columns(expected: Expected, tmp_path: Path) -
     # Scores that are no percentages are named.
     shown = " ".join(printed("report", write_run(tmp_path / "run", weak(4), KINDS[1:], **GRADED)).split())
     assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in shown
-    section = build_section("yocausal", [(1, make_run({"yocausal": ()}), ["yocausal"])])
+    (section,) = build_sections([make_run({"yocausal": ()})])[1]
     assert section.units == "; CCI: in points; pairs: plain numbers"
 
 
@@ -250,7 +250,7 @@ def test_figures_of_a_view_show_what_is_published_of_that_view_alone() -> None:
         """The section of a page on one run of a view of a task."""
         name = name_view(task, view)
         records = [replace(record, view=view).with_fields(**fields) for record in PAIRS]
-        return build_section(name, [(1, make_run({name: records}), [name])])
+        return build_sections([make_run({name: records})])[1][0]
 
     figure = section_of(TEMPORAL, "blind").panels[0]
     shown = {row[:2] for (one,) in [figure.all_figures] for row in one.table().texts()}
