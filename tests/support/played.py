@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from stub_server import PLAYERS, Player, as_text, material_of
 
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet
+from lmms_eval_tasks.construct.engine.running import BuiltSet
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.running import run_steps

@@ -153,7 +153,7 @@ FAULTS = {
 
 
 @step(
-    "clip selection", asks=[SELECTOR], paper="1,015", section="10.1-10.6",
+    "clip selection", asks=[SELECTOR], paper="1,015",
     requests=1, characters=1000, images=14, reply_tokens=60,
 )  # fmt: skip
 def select_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:

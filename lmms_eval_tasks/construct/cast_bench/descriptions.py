@@ -126,7 +126,7 @@ def read_entries(text: str) -> WrittenEntries:
 
 
 @step(
-    "dynamic description", asks=[DESCRIBER], paper="10,728", section="10.1-10.6",
+    "dynamic description", asks=[DESCRIBER], paper="10,728",
     requests=1.1, characters=1200, images=14, reply_tokens=200,
 )  # fmt: skip
 def describe_actions(row: InstanceRow, asking: Asking, config: CastBenchConfig) -> InstanceRow:

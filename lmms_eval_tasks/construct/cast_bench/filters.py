@@ -62,7 +62,7 @@ class ChoiceOrUnable(Form):
 
 
 @step(
-    "video-mask filter", asks=[MASKED_SOLVER], paper="about 40% after both filters", section="10.1-10.6",
+    "video-mask filter", asks=[MASKED_SOLVER], paper="about 40% after both filters",
     requests=1, characters=1100, images=14, reply_tokens=20, passes=0.67,
 )  # fmt: skip
 def filter_by_mask(row: OptionsRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:

@@ -8,12 +8,14 @@ the blind filter again, is ours. Bounds of difficulty are those of `utils.people
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, ValidationInfo
 
 from lmms_eval_tasks.causalvqa.benchmark import TYPES
 from lmms_eval_tasks.construct.causalvqa.rows import (
@@ -21,9 +23,9 @@ from lmms_eval_tasks.construct.causalvqa.rows import (
     SLACK,
     VERSIONS,
     QuestionPair,
+    SomeSeconds,
     option_faults,
     question_faults,
-    read_seconds,
 )
 from lmms_eval_tasks.construct.causalvqa.versions import (
     CHECKER,
@@ -37,8 +39,7 @@ from lmms_eval_tasks.construct.causalvqa.versions import (
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
 from lmms_eval_tasks.construct.engine.texts import Refused, unless_faulty, until_good
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.forms import read_csv
-from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.core.forms import Cell, OneOf, RawText, ReleaseRow, mismatch, read_content, read_csv_form
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
@@ -70,7 +71,7 @@ def read_letter(text: str) -> str:
     return answer[1].upper()
 
 
-@step("blind filter", asks=[BLIND], paper="39% out", section="2.2", requests=2, characters=900, passes=0.61)
+@step("blind filter", asks=[BLIND], paper="39% out", requests=2, characters=900, passes=0.61)
 def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
     right = []
     for version in VERSIONS:
@@ -82,12 +83,12 @@ def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
     return pair
 
 
-@step("no people asked", paper="14% out: 793", section="2.2")
+@step("no people asked", paper="14% out: 793")
 def ask_nobody(rows: Sequence[QuestionPair], _: Remove, difficulty: str) -> list[QuestionPair]:
     return [row.model_copy(update={"difficulty": difficulty}) for row in rows]
 
 
-@step("answers of people", paper="14% out: 793", section="2.2", passes=0.86)
+@step("answers of people", paper="14% out: 793", passes=0.86)
 def apply_answers(rows: Sequence[QuestionPair], remove: Remove, responses: Path) -> list[QuestionPair]:
     """Remove questions of which a version's modal answer is not the key, and give the others their difficulty."""
     if not rows:
@@ -112,18 +113,29 @@ def apply_answers(rows: Sequence[QuestionPair], remove: Remove, responses: Path)
     return keep_each(rows, remove, decided)
 
 
-REVIEW_COLUMNS = ("item", "version", "reviewer", "choice", "flags", "type", "start", "end", "comment")
+def _flags(text: str) -> str:
+    if unknown := "".join(sorted(set(text) - FLAGS.keys())):
+        raise mismatch("{field} a to f", unknown)
+    return text
 
 
-@dataclass(frozen=True)
-class Review:
-    version: int
-    reviewer: str
-    flags: frozenset[str]
-    comment: str
-    type: str = ""
-    start: float | None = None
-    end: float | None = None
+def _type_of_flags(kind: str, info: ValidationInfo) -> str:
+    names_one = any(FLAGS[flag].kind for flag in info.data.get("flags", ""))
+    if (kind not in TYPES) if names_one else kind:
+        raise mismatch(f"one of {', '.join(TYPES)} with flag d, and none without", kind)
+    return kind
+
+
+class Review(ReleaseRow):
+    item: RawText
+    version: Annotated[str, OneOf(tuple(map(str, VERSIONS)))]
+    reviewer: RawText
+    choice: Cell
+    flags: Annotated[Cell, AfterValidator(_flags)]
+    type: Annotated[Cell, AfterValidator(_type_of_flags)]
+    start: SomeSeconds
+    end: SomeSeconds
+    comment: Cell
 
     @property
     def objects(self) -> bool:
@@ -137,30 +149,15 @@ Reviews = Mapping[str, Sequence[Review]]
 def read_reviews(paths: Sequence[Path]) -> Reviews:
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
-    seen: dict[tuple[str, ...], str] = {}
-    for where, row in (line for path in paths for line in read_csv(path, REVIEW_COLUMNS)):
-        flags = frozenset(row["flags"].strip())
-        if row["version"] not in map(str, VERSIONS):
-            versions = " or ".join(map(str, VERSIONS))
-            problems.add(where, f"Expected version to be {versions}, but got {quote(row['version'])}.")
-            continue
-        if unknown := sorted(flags - FLAGS.keys()):
-            problems.add(where, f"Expected flags a to f, but got {quote(''.join(unknown))}.")
-        kind = row["type"].strip()
-        if (kind not in TYPES) if any(FLAGS[flag].kind for flag in flags & FLAGS.keys()) else kind:
-            expected = f"one of {', '.join(TYPES)} with flag d, and none without"
-            problems.add(where, f"Expected type to be {expected}, but got {quote(kind or 'none')}.")
-        times = {name: read_seconds(row[name]) for name in ("start", "end") if row[name].strip()}
-        for name in (name for name, time in times.items() if math.isnan(time)):
-            problems.add(where, f"Expected {name} in seconds of the clip, or nothing, but got {quote(row[name])}.")
-        if empty := [name for name in ("item", "reviewer") if not row[name].strip()]:
-            problems.add(where, f"Expected a value for {' and '.join(empty)}, but got none.")
-            continue
-        key = row["item"], row["version"], row["reviewer"]
-        if (first := seen.setdefault(key, where)) is not where:
-            problems.add(where, f"Expected one review of a version by {key[2]}, but got another after {first}.")
-        comment = row["comment"].strip()
-        reviews[row["item"]].append(Review(int(row["version"]), row["reviewer"], flags, comment, kind, **times))
+    seen: dict[tuple[str, str, str], str] = {}
+    files = [read_csv_form(Review, read_content(path), path.name, problems, exact=False) for path in paths]
+    for row in chain.from_iterable(files):
+        reviews[row.item].append(row)
+        first = seen.setdefault((row.item, row.version, row.reviewer), row.where)
+        if first != row.where:
+            problems.add(
+                row.where, f"Expected one review of a version by {row.reviewer}, but got another after {first}."
+            )
     problems.raise_if_any("The reviews cannot be used", "nothing was asked")
     return reviews
 
@@ -170,20 +167,20 @@ def _flags_of(reviews: Sequence[Review]) -> str:
     return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)
 
 
-@step("not reviewed", paper="53% out", section="2.2")
+@step("not reviewed", paper="53% out")
 def review_nothing(rows: Sequence[QuestionPair], _: Remove) -> Sequence[QuestionPair]:
     return rows
 
 
-@step("quality review", paper="53% out", section="2.2", passes=0.47)
+@step("quality review", paper="53% out", passes=0.47)
 def apply_reviews(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews, clips: Path) -> list[QuestionPair]:
     """Remove flagged questions, give them the reviewers' type and times, or mark their texts for repair."""
     return keep_each(rows, remove, lambda row: _reviewed(row, reviews.get(row.qid, ()), clips))
 
 
 def _reviewed(row: QuestionPair, reviews: Sequence[Review], clips: Path) -> QuestionPair:
-    flags = [[review.flags for review in reviews if review.version == version] for version in VERSIONS]
-    if any(REMOVING & one for of_version in flags for one in of_version):
+    flags = [[review.flags for review in reviews if review.version == str(version)] for version in VERSIONS]
+    if any(REMOVING.intersection(one) for of_version in flags for one in of_version):
         raise Removed("flagged a, b or c by a reviewer", _flags_of(reviews))
     if min(map(len, flags)) < REVIEWERS:
         each = " and ".join(f"{len(one)} of version {version}" for version, one in enumerate(flags))
@@ -195,7 +192,7 @@ def _reviewed(row: QuestionPair, reviews: Sequence[Review], clips: Path) -> Ques
         raise Removed("reviewers name different types", f"{' and '.join(kinds)}, where it is {row.type}")
     start, end = _widest_span(row, reviews, clips)
     changed = {"type": kinds[0] if kinds else row.type, "start": start, "end": end}
-    raised = frozenset().union(*(review.flags for review in reviews))
+    raised = set[str]().union(*(review.flags for review in reviews))
     # With flag d a reviewer names another type, and no text is to be repaired.
     texts = "".join(sorted(flag for flag in raised & REPAIRING if not FLAGS[flag].kind))
     comments = tuple(dict.fromkeys(review.comment for review in reviews if review.comment)) if texts else ()

@@ -13,28 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lmms_eval_tasks.causalvqa.benchmark import CARD, metadata_name
-from lmms_eval_tasks.construct.causalvqa.filters import (
-    apply_answers,
-    apply_reviews,
-    ask_nobody,
-    blind_filter,
-    read_reviews,
-    refuse_flagged_again,
-    refuse_leaked_keys,
-    repair,
-    review_nothing,
-)
+from lmms_eval_tasks.construct.causalvqa import filters, versions
 from lmms_eval_tasks.construct.causalvqa.rows import LETTERS, VERSIONS, PairBuildConfig, QuestionPair, read_questions
-from lmms_eval_tasks.construct.causalvqa.versions import (
-    answer_first,
-    describe,
-    put_plainly,
-    refine_distractors,
-    seed_distractors,
-    write_second_version,
-)
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import PaperCount, Step
+from lmms_eval_tasks.construct.engine.steps import Step
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import read_csv
@@ -102,26 +84,28 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
 
 def steps_of(config: PairBuildConfig) -> Sequence[Step]:
     tries = config.tries
-    reviewing = [review_nothing]
+    reviewing = [filters.review_nothing]
     if config.reviews:
-        reviews = read_reviews(config.reviews)
+        reviews = filters.read_reviews(config.reviews)
         reviewing = [
-            apply_reviews.given(reviews, config.clips), repair.given(tries), refuse_flagged_again.given(reviews),
-        ]  # fmt: skip
-    people = ask_nobody.given(config.difficulty)
+            filters.apply_reviews.given(reviews, config.clips),
+            filters.repair.given(tries),
+            filters.refuse_flagged_again.given(reviews),
+        ]
+    people = filters.ask_nobody.given(config.difficulty)
     if config.responses:
         # A table without its columns is refused before anything is asked.
         next(read_csv(config.responses, COLUMNS), None)
-        people = apply_answers.given(config.responses)
+        people = filters.apply_answers.given(config.responses)
     return [
-        describe.given(config),
-        answer_first.given(config),
-        seed_distractors.given(config),
-        put_plainly.given(tries),
-        refine_distractors.given(tries),
-        write_second_version.given(tries, config.seed),
-        refuse_leaked_keys,
-        blind_filter,
+        versions.describe.given(config),
+        versions.answer_first.given(config),
+        versions.seed_distractors.given(config),
+        versions.put_plainly.given(tries),
+        versions.refine_distractors.given(tries),
+        versions.write_second_version.given(tries, config.seed),
+        filters.refuse_leaked_keys,
+        filters.blind_filter,
         *reviewing,
         people,
     ]
@@ -136,5 +120,5 @@ PIPELINE = Pipeline(
     steps=steps_of,
     write=write_release,
     first="questions by annotators",
-    paper=PaperCount("3,764", "2.2"),
+    paper="3,764",
 )

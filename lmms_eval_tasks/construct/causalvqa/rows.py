@@ -9,22 +9,22 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.causalvqa.benchmark import TYPES
+from lmms_eval_tasks.construct.curation.candidates import read_table
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.construct.engine.texts import Fault, bare_words, holds_text, is_marked
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import is_safe
-from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_rows
+from lmms_eval_tasks.utils.core.forms import Cell, RawText, ReleaseRow, mismatch
 from lmms_eval_tasks.utils.core.text import quote
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
@@ -34,37 +34,23 @@ LETTERS = ascii_uppercase[: DISTRACTORS + 1]
 VERSIONS = (0, 1)
 
 
-class AnnotatedQuestion(PipelineRow):
+class QuestionPair(PipelineRow):
+    """An annotator's question, and what steps add to it until it has two versions, MCQ and MCQ′; the right option has
+    one text in both."""
+
     clip: str
     start: float
     end: float
     type: str
     question: str
     answer: str
-
-
-class DescribedQuestion(AnnotatedQuestion):
-    description: str
-    afterwards: str
-
-
-class AnsweredQuestion(DescribedQuestion):
-    first_answer: str
-
-
-class SeededQuestion(AnsweredQuestion):
-    seeds: tuple[str, ...]
-
-
-class QuestionWithDistractors(SeededQuestion):
-    distractors: tuple[str, ...]
-
-
-class QuestionPair(QuestionWithDistractors):
-    """A question in two versions, MCQ and MCQ′; the right option has one text in both."""
-
-    paraphrases: tuple[str, ...]
-    orders: tuple[tuple[int, ...], tuple[int, ...]]
+    description: str = ""
+    afterwards: str = ""
+    first_answer: str = ""
+    seeds: tuple[str, ...] = ()
+    distractors: tuple[str, ...] = ()
+    paraphrases: tuple[str, ...] = ()
+    orders: tuple[tuple[int, ...], ...] = ()
     flags: str = ""
     comments: tuple[str, ...] = ()
     repaired: bool = False
@@ -152,89 +138,81 @@ class PairBuildConfig(BuildConfig):
         return self
 
 
-COLUMNS = ("clip", "start", "end", "type", "question", "answer")
 SLACK = 0.05
 """Seconds by which an end may lie behind the video's, whose length is not stated to the frame."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,59}")
-
-Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class AnnotatorRow(RowForm):
-    clip: WholeText
+def _seconds(value: object) -> float:
+    try:
+        time = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        time = math.nan
+    if not math.isfinite(time):
+        raise mismatch("{field} in seconds of the clip", value)
+    return time
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+SomeSeconds = Annotated[Seconds | None, BeforeValidator(lambda cell: cell if str(cell or "").strip() else None)]
+
+
+def _of_length(longest: int) -> AfterValidator:
+    def check(text: str) -> str:
+        if not bare_words(text) or len(text) > longest:
+            raise mismatch(f"a text of 1 to {longest} characters", text)
+        return text
+
+    return AfterValidator(check)
+
+
+def _known(text: str) -> str:
+    if text.strip().lower() not in TYPES:
+        raise mismatch(f"one of {', '.join(TYPES)}", text)
+    return text
+
+
+def _name(text: str) -> str:
+    if text and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]{0,59}", text):
+        raise mismatch("letters, digits, dots and hyphens", text)
+    return text
+
+
+class AnnotatorRow(ReleaseRow):
+    clip: RawText
     start: Seconds
     end: Seconds
-    type: WholeText
-    question: WholeText
-    answer: WholeText
-    qid: WholeText = ""
+    type: Annotated[RawText, AfterValidator(_known)]
+    question: Annotated[RawText, _of_length(LONGEST_QUESTION)]
+    answer: Annotated[RawText, _of_length(LONGEST_OPTION)]
+    qid: Annotated[Cell, AfterValidator(_name)] = ""
 
 
-def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
+def read_questions(config: PairBuildConfig) -> list[QuestionPair]:
     source, problems = config.annotations, Problems()
-    rows = list(_read(source, problems))
-    paths = {row.clip: config.clips / row.clip for _, row in rows if is_safe(row.clip)}
+    rows = read_table(AnnotatorRow, source, problems)
+    paths = {row.clip: config.clips / row.clip for row in rows if is_safe(row.clip)}
     lengths = clip_lengths([path for path in paths.values() if path.is_file()], no_progress, "reading lengths of clips")
     seen: dict[str, str] = {}
     questions = []
-    for where, row in rows:
-        kind = row.type.strip().lower()
-        if kind not in TYPES:
-            problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {quote(row.type)}.")
-        for field, longest in (("question", LONGEST_QUESTION), ("answer", LONGEST_OPTION)):
-            text = getattr(row, field)
-            if not bare_words(text) or len(text) > longest:
-                expected = f"Expected {field} to be a text of 1 to {longest} characters"
-                problems.add(where, f"{expected}, but got {quote(text)}.")
+    for row in rows:
         path = paths.get(row.clip)
         if path is None:
-            problems.add(where, f"Expected clip to name a file in {config.clips}, but got {quote(row.clip)}.")
+            problems.add(row.where, f"Expected clip to name a file in {config.clips}, but got {quote(row.clip)}.")
         elif path not in lengths:
-            problems.add(where, f"Expected a video {path}, but there is none.")
+            problems.add(row.where, f"Expected a video {path}, but there is none.")
         elif (length := lengths[path]) is None:
             fault = "but it cannot be opened or does not say how long it is."
-            problems.add(where, f"Expected {path} to be a video, {fault}")
-        elif not (math.isnan(row.start + row.end) or 0 <= row.start < row.end <= length + SLACK):
+            problems.add(row.where, f"Expected {path} to be a video, {fault}")
+        elif not 0 <= row.start < row.end <= length + SLACK:
             within = f"Expected start and end within the {length:.2f} seconds of {row.clip}"
-            problems.add(where, f"{within}, but got {row.start:g} to {row.end:g}.")
+            problems.add(row.where, f"{within}, but got {row.start:g} to {row.end:g}.")
         content = [row.clip, row.start, row.end, row.type, row.question, row.answer]
-        name = row.qid.strip() or hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()[:8]
-        if not _NAME.fullmatch(name):
-            problems.add(where, f"Expected qid to be letters, digits, dots and hyphens, but got {quote(name)}.")
-        if (first := seen.setdefault(name, where)) is not where:
-            problems.add(where, f"Expected each question once, but {first} has it too.")
+        name = row.qid or hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()[:8]
+        if (first := seen.setdefault(name, row.where)) is not row.where:
+            problems.add(row.where, f"Expected each question once, but {first} has it too.")
         question, answer = (" ".join(text.split()) for text in (row.question, row.answer))
         place = row.model_dump(include={"clip", "start", "end"})
-        questions.append(AnnotatedQuestion(id=name, type=kind, question=question, answer=answer, **place))
+        kind = row.type.strip().lower()
+        questions.append(QuestionPair(id=name, type=kind, question=question, answer=answer, **place))
     problems.raise_if_any(f"{source.name} cannot be built from", "nothing was asked")
-    if not questions:
-        raise InputError(f"Expected questions in {source.name}, but got none.")
     return questions
-
-
-def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]]:
-    if source.suffix.lower() != ".csv":
-        issues = Problems()
-        try:
-            for place, row in read_rows(source, AnnotatorRow, issues, exact=False):
-                yield f"{source.name}, {place}", row
-        except OSError as error:
-            raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
-        problems.extend(issues, f"{source.name}, ")
-        return
-    for where, cells in read_csv(source, COLUMNS):
-        times = {name: read_seconds(cells[name]) for name in ("start", "end")}
-        for name in (name for name, time in times.items() if math.isnan(time)):
-            problems.add(where, f"Expected {name} in seconds, but got {quote(cells[name])}.")
-        named = {name: cells[name] for name in (*COLUMNS, "qid") if name in cells}
-        # Not by its form, which has no NaN, so that the rest of such a row is looked at, too.
-        yield where, AnnotatorRow.model_construct(None, **{**named, **times})
-
-
-def read_seconds(cell: str) -> float:
-    """Return the number that a cell holds; NaN where it holds none."""
-    try:
-        time = float(cell)
-    except ValueError:
-        return math.nan
-    return time if math.isfinite(time) else math.nan

@@ -16,15 +16,10 @@ from pydantic_core import PydanticCustomError
 from lmms_eval_tasks.construct.causalvqa.rows import (
     DISTRACTORS,
     VERSIONS,
-    AnnotatedQuestion,
-    AnsweredQuestion,
-    DescribedQuestion,
     OptionText,
     PairBuildConfig,
     QuestionPair,
     QuestionText,
-    QuestionWithDistractors,
-    SeededQuestion,
     option_faults,
     question_faults,
 )
@@ -43,7 +38,7 @@ FourOptions = Annotated[tuple[OptionText, ...], Field(min_length=DISTRACTORS, ma
 
 
 def pictures_of(
-    row: AnnotatedQuestion, asking: Asking, config: PairBuildConfig, afterwards: bool = False
+    row: QuestionPair, asking: Asking, config: PairBuildConfig, afterwards: bool = False
 ) -> tuple[bytes, ...]:
     """Return frames of a question's clip, or of what follows it; none where nothing does."""
     start, end = (row.end, row.end + AFTERWARDS) if afterwards else (row.start, row.end)
@@ -59,7 +54,7 @@ class PartDescription(Form):
 
 
 @step("description", asks=[VIEWER], requests=1.3, characters=900, images=8, reply_tokens=150)
-def describe(row: AnnotatedQuestion, asking: Asking, config: PairBuildConfig) -> DescribedQuestion:
+def describe(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
     """Have a clip described, and what follows it where the question asks what comes next."""
     images = pictures_of(row, asking, config)
     seconds = round(row.end - row.start, 2)
@@ -68,7 +63,7 @@ def describe(row: AnnotatedQuestion, asking: Asking, config: PairBuildConfig) ->
     if row.type == ANTICIPATION and (images := pictures_of(row, asking, config, afterwards=True)):
         material = {"clip": shown.description, "seconds": AFTERWARDS}
         afterwards = asking.ask(VIEWER, "causalvqa_afterwards", PartDescription, images, **material).description
-    return DescribedQuestion(**row.model_dump(), description=shown.description, afterwards=afterwards)
+    return row.model_copy(update={"description": shown.description, "afterwards": afterwards})
 
 
 class ShortAnswer(Form):
@@ -76,11 +71,11 @@ class ShortAnswer(Form):
 
 
 @step("first answer", asks=[VIEWER], requests=1, characters=1200, images=8, reply_tokens=40)
-def answer_first(row: DescribedQuestion, asking: Asking, config: PairBuildConfig) -> AnsweredQuestion:
+def answer_first(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
     """Have a model answer from the clip, without what follows it: where it is wrong, others may be in the same way."""
     material = {"description": row.description, "question": row.question}
     reply = asking.ask(VIEWER, "causalvqa_first_answer", ShortAnswer, pictures_of(row, asking, config), **material)
-    return AnsweredQuestion(**row.model_dump(), first_answer=reply.answer)
+    return row.model_copy(update={"first_answer": reply.answer})
 
 
 class FourDistractors(Form):
@@ -88,11 +83,11 @@ class FourDistractors(Form):
 
 
 @step("seed distractors", asks=[VIEWER], requests=1, characters=1900, images=8, reply_tokens=80)
-def seed_distractors(row: AnsweredQuestion, asking: Asking, config: PairBuildConfig) -> SeededQuestion:
+def seed_distractors(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
     material = {"description": row.description, "afterwards": row.afterwards, "question": row.question}
     material |= {"answer": row.answer, "model_answer": row.first_answer}
     reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, pictures_of(row, asking, config), **material)
-    return SeededQuestion(**row.model_dump(), seeds=reply.distractors)
+    return row.model_copy(update={"seeds": reply.distractors})
 
 
 class PlainWording(Form):
@@ -107,7 +102,7 @@ class ComparedWording(PlainWording):
 
 
 @step("plain English", asks=[WRITER, CHECKER], requests=2.2, characters=1300, reply_tokens=60)
-def put_plainly(row: SeededQuestion, asking: Asking, tries: int) -> SeededQuestion:
+def put_plainly(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
     """Have question and answer put into plain English; rules and a model see that they still ask and say the same."""
     texts: dict[str, Any] = row.model_dump(include={"description", "question", "answer"})
     texts["model_answer"] = row.first_answer
@@ -125,7 +120,7 @@ class WordingComparison(Form):
     difference: str
 
 
-def meaning_faults(before: SeededQuestion, after: PlainWording, asking: Asking) -> list[Fault]:
+def meaning_faults(before: QuestionPair, after: PlainWording, asking: Asking) -> list[Fault]:
     """Return the differences in meaning that a model finds in a new wording; no model is asked if both are equal."""
     shown = [{"question": one.question, "answer": one.answer} for one in (before, after)]
     if shown[0] == shown[1]:
@@ -135,7 +130,7 @@ def meaning_faults(before: SeededQuestion, after: PlainWording, asking: Asking) 
 
 
 @step("distractors", asks=[WRITER, CHECKER], requests=2.5, characters=1500, reply_tokens=80)
-def refine_distractors(row: SeededQuestion, asking: Asking, tries: int) -> QuestionWithDistractors:
+def refine_distractors(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
     """Have the seeds made diverse, none of them a synonym of the answer or of another."""
     texts = row.model_dump(include={"description", "afterwards", "question", "answer", "seeds"})
 
@@ -143,7 +138,7 @@ def refine_distractors(row: SeededQuestion, asking: Asking, tries: int) -> Quest
         made = asking.ask(WRITER, "causalvqa_distractors", FourDistractors, **texts, refused=refused)
         return unless_faulty(made, synonym_faults(row.question, row.answer, made.distractors, asking))
 
-    return QuestionWithDistractors(**row.model_dump(), distractors=until_good(tries, write).distractors)
+    return row.model_copy(update=until_good(tries, write).model_dump())
 
 
 OptionNumber = Annotated[int, Field(ge=1, le=DISTRACTORS + 1)]
@@ -203,7 +198,7 @@ def paraphrase_faults(
 
 
 @step("second version", asks=[WRITER, CHECKER], requests=3.5, characters=900, reply_tokens=60)
-def write_second_version(row: QuestionWithDistractors, asking: Asking, tries: int, seed: int) -> QuestionPair:
+def write_second_version(row: QuestionPair, asking: Asking, tries: int, seed: int) -> QuestionPair:
     """Have each distractor paraphrased for MCQ′; the right option keeps its text, and both orders are drawn."""
 
     def write(refused: Refused) -> FourParaphrases:
@@ -216,4 +211,4 @@ def write_second_version(row: QuestionWithDistractors, asking: Asking, tries: in
     orders = [list(range(DISTRACTORS + 1)) for _ in VERSIONS]
     for version, order in zip(VERSIONS, orders, strict=True):
         random.Random(f"{seed} {row.id} {version}").shuffle(order)
-    return QuestionPair(**row.model_dump(), paraphrases=paraphrases, orders=(tuple(orders[0]), tuple(orders[1])))
+    return row.model_copy(update={"paraphrases": paraphrases, "orders": tuple(map(tuple, orders))})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 
 from lmms_eval_tasks.cli.options import BUILD, command_of, print_warnings
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet
+from lmms_eval_tasks.construct.engine.running import BuiltSet
 from lmms_eval_tasks.registry import load_announced
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.data.identity import mark_as_built

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import CHANGE
+from lmms_eval_tasks.construct.engine.running import BuiltSet
 
 FORMER: Mapping[str, Any] = {
     **dict.fromkeys(("annotations",), list[Path]),

@@ -40,11 +40,18 @@ from lmms_eval_tasks.construct.countervqa.steps import (
     write_naive,
 )
 from lmms_eval_tasks.construct.countervqa.takes import interaction_of
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet, BuiltTable
 from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
-from lmms_eval_tasks.construct.engine.running import FACTS, Pipeline, PipelineRun, RowOutcome, write_lines
+from lmms_eval_tasks.construct.engine.running import (
+    FACTS,
+    BuiltSet,
+    BuiltTable,
+    Pipeline,
+    PipelineRun,
+    RowOutcome,
+    write_audits,
+)
 from lmms_eval_tasks.construct.engine.set_folder import FAILED, number_in, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
@@ -149,7 +156,7 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
     missing = 0
     with replacing_set(out, SET) as folder:
         if asked:
-            write_lines(folder / STEPS, *run.audits.values())
+            write_audits(folder / STEPS, *run.audits.values())
         write_file(folder / MEASURES, as_lines(_measures(row, config) for row in measured))
         with replacing(folder / GRAPHS) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
             for uid in questions:

@@ -111,7 +111,7 @@ class CounterVqaConfig(BuildConfig):
         return {**default, **self.verifiers, **self.solvers, **self.roles}
 
     @property
-    def apart(self) -> Mapping[str, str]:
+    def reply_folders(self) -> Mapping[str, str]:
         """Role to a folder of its own for its replies, where an earlier one verifies or solves by the same model."""
         folders = {}
         for models in (self.verifiers, self.solvers):

@@ -98,7 +98,7 @@ def take_given_links(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> 
     return LinkedTake(id=row.id, take=row.take, links=links)
 
 
-@step(OBSERVER, asks=(OBSERVER,), section="A.1")
+@step(OBSERVER, asks=(OBSERVER,))
 def choose_pairs(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> ChosenPairs:
     """Have the observer say how sure it is of each pair, and let the share go on of which it is most sure."""
     pairs = [(one.id, other.id) for one, other in combinations(row.take.actions, 2)]
@@ -128,7 +128,7 @@ def choose_pairs(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> Chos
     return ChosenPairs(id=row.id, take=row.take, pairs=chosen, seen=len(pairs), unsure=len(pairs) - len(sure))
 
 
-@step("judged pairs", asks=(VERIFIER, CRITIC, SYNTHESIZER), section="2.3, A.1")
+@step("judged pairs", asks=(VERIFIER, CRITIC, SYNTHESIZER))
 def judge_pairs(row: ChosenPairs, asking: Asking) -> LinkedTake:
     """Have each pair tested by the verifier, the test criticised by the critic, and both weighed by the synthesizer."""
 
@@ -161,7 +161,6 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
 
 @step(
     "filters",
-    section="A.1",
     passes=PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"],
 )
 def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> MeasuredTake:
@@ -170,7 +169,7 @@ def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -
     return row
 
 
-@step("candidate questions", section="A.1")
+@step("candidate questions")
 def write_candidates(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
     graph = ReachableGraph(row.graph, row.links.unlinked)
     never = row.ideas or config.source.absent.find(row.take, config.candidates)
@@ -198,7 +197,7 @@ class NaiveQuestions(Form):
     questions: list[NaiveQuestion]
 
 
-@step("questions", asks=(NAIVE,), section="C.3")
+@step("questions", asks=(NAIVE,))
 def write_naive(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
     number = config.candidates
     reply = asking.ask(NAIVE, "countervqa_naive", NaiveQuestions, **row.shown(), questions_a_level=number)
@@ -339,7 +338,6 @@ def rephrase_question(row: TakeQuestion, asking: Asking) -> TakeQuestion:
 
 @step(
     "verification",
-    section="2.3",
     passes=KEPT,
 )
 def verify_question(row: TakeQuestion, asking: Asking, config: CounterVqaConfig) -> TakeQuestion:
@@ -362,7 +360,7 @@ def verify_question(row: TakeQuestion, asking: Asking, config: CounterVqaConfig)
 ReadFrames = Callable[[Path, int], tuple[tuple[bytes, ...], list[float]]]
 
 
-@step("simpler models", section="D")
+@step("simpler models")
 def leave_out_solved(row: TakeQuestion, asking: Asking, config: CounterVqaConfig, read: ReadFrames) -> TakeQuestion:
     """Leave out what all models answer rightly from frames; each is asked what all before it answered rightly."""
     roles, clips = list(config.solvers), config.clips

@@ -8,31 +8,33 @@ import importlib
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict
+from pydantic import BeforeValidator, ConfigDict
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import (
-    RowForm,
-    RowType,
+    FormRows,
+    Key,
+    RawText,
+    ReleaseRow,
+    ReleaseType,
     WholeText,
-    read_csv,
+    mismatch,
+    read_content,
+    read_csv_form,
     read_json,
+    read_json_form,
     read_parquet,
-    read_rows,
-    validate_value,
 )
-from lmms_eval_tasks.utils.core.text import describe, first_line, is_utf8, summarize_names
+from lmms_eval_tasks.utils.core.text import describe, first_line, is_utf8, quote, summarize_names
 
-COLUMNS = ("item_id", "clip", "question", "answer")
-OPTIONS = "options"
 SKILL = "skill"
 ONE_SKILL = "all"
 """The skill of every candidate where the file names none."""
@@ -47,14 +49,25 @@ class Candidate:
     skill: str = ONE_SKILL
 
 
-class CandidateRow(RowForm):
+def _listed(value: object) -> object:
+    """The value of a JSON list in a cell of CSV; an empty cell is an empty list."""
+    try:
+        return (read_json(value) if value.strip() else []) if isinstance(value, str) else value
+    except ValueError:
+        raise mismatch("a JSON list of texts", value) from None
+
+
+OptionTexts = Annotated[list[WholeText], BeforeValidator(_listed)]
+
+
+class CandidateRow(ReleaseRow):
     model_config = ConfigDict(extra="allow")
 
-    item_id: WholeText
-    clip: WholeText
-    question: WholeText
-    answer: WholeText
-    options: list[WholeText] | None = None
+    item_id: Annotated[RawText, Key]
+    clip: RawText
+    question: RawText
+    answer: RawText
+    options: OptionTexts | None = None
 
 
 def plain_text(text: str) -> str:
@@ -82,98 +95,59 @@ def join_questions(
 
 
 def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
-    issues = Problems()
-    try:
-        rows = list(read_table(source, CandidateRow, COLUMNS, issues))
-    except OSError as error:
-        raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
-    others = dict.fromkeys(name for _, row in rows for name in row.model_extra or ())
+    problems = Problems()
+    rows = read_table(CandidateRow, source, problems)
+    others = dict.fromkeys(name for row in rows for name in row.model_extra or ())
     if skill and rows and skill not in others:
         raise InputError(
             f"{source.name} cannot be used: Expected a column {describe(skill)} with the skill, but the others are "
             f"{summarize_names(others, 20) or 'none'}."
         )
     column = skill or (SKILL if SKILL in others else "")
-    first_places: dict[str, str] = {}
     candidates = []
-    for where, row in rows:
-        before = first_places.setdefault(row.item_id, where)
-        if before != where:
-            issues.add(
-                "item_id", "Expected each once, but got again", f"{describe(row.item_id)} ({where}, as in {before})"
-            )
+    for row in rows:
+        answer = row.answer.strip()
+        if row.options:
+            options = [option.strip() for option in row.options]
+            by_letter = dict(zip(ascii_uppercase, options, strict=False))
+            answer = by_letter.get(answer) or (answer if answer in options else "")
+        if not answer:
+            expected = "Expected answer to be the letter or the text of one of the options"
+            problems.add(row.where, f"{expected}, but got {quote(row.answer.strip())}.")
         value = (row.model_extra or {}).get(column) if column else ONE_SKILL
         name = "" if value is None else str(value).strip()
-        empty = [field for field in COLUMNS if not getattr(row, field).strip()]
-        empty += [] if name and is_utf8(name) else [column]
-        for field in empty:
-            issues.add(field, "Expected a text, but got none in", where)
-        answer = None if "answer" in empty else _answer_text(row)
-        if answer is None and "answer" not in empty:
-            got = f"{describe(row.answer.strip())} ({where})"
-            issues.add("answer", "Expected the letter or the text of one of the options, but got", got)
-        if answer is not None and not empty:
-            candidates.append(Candidate(row.item_id, row.clip, row.question, answer, name))
-    issues.raise_if_any(f"{source.name} cannot be used")
-    if not candidates:
-        raise InputError(f"{source.name} cannot be used: it holds no candidates.")
+        if not name or not is_utf8(name):
+            problems.add(row.where, f"Expected {column} to be a text, but got {quote(name) if name else 'none'}.")
+        candidates.append(Candidate(row.item_id, row.clip, row.question, answer, name))
+    problems.raise_if_any(f"{source.name} cannot be used")
     return tuple(candidates)
 
 
-def _answer_text(row: CandidateRow) -> str | None:
-    """The answer in words; None for a letter or text of no option."""
-    answer = row.answer.strip()
-    if row.options is None:
-        return answer
-    options = [option.strip() for option in row.options]
-    by_letter = dict(zip(ascii_uppercase, options, strict=False))
-    return by_letter.get(answer) or (answer if answer in options else None)
-
-
-def read_table(
-    source: Path, form: type[RowType], needed: Sequence[str], issues: Problems
-) -> Iterator[tuple[str, RowType]]:
-    """The rows of a file that have a form, each with its place; an empty cell of CSV that is not needed is none.
+def read_table(form: type[ReleaseType], source: Path, problems: Problems) -> FormRows[ReleaseType]:
+    """The rows of a file .csv, .jsonl or .parquet that have a form.
 
     Raises:
-        OSError: the file cannot be read.
-        InputError: it is no table, or of another ending.
+        InputError: the file cannot be read, is no Parquet table, or has another ending.
     """
+    if source.suffix == ".csv":
+        return read_csv_form(form, read_content(source), source.name, problems, exact=False)
     if source.suffix == ".jsonl":
-        yield from read_rows(source, form, issues, exact=False)
-        return
-    if source.suffix not in (".csv", ".parquet"):
+        return read_json_form(form, read_content(source), source.name, problems, lines=True)
+    if source.suffix != ".parquet":
         raise InputError(f"Expected a file .csv, .jsonl or .parquet, but got {source.name}.")
-    for where, values in _parquet_rows(source) if source.suffix == ".parquet" else _csv_rows(source, needed, issues):
-        row = validate_value(values, form, issues, where)
-        if row is not None:
-            yield where, row
-
-
-def _csv_rows(source: Path, needed: Sequence[str], issues: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
-    for place, cells in read_csv(source, needed):
-        where = place.rpartition(", ")[2]
-        values: dict[str, Any] = {name: text if name in needed else text or None for name, text in cells.items()}
-        try:
-            values[OPTIONS] = read_json(cells[OPTIONS]) if cells.get(OPTIONS) else None
-        except ValueError as error:
-            issues.add(OPTIONS, "Expected a JSON list of texts, but got", f"{error} ({where})")
-            continue
-        yield where, values
-
-
-def _parquet_rows(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow.lib
 
     try:
         table = read_parquet(source)
         table.validate(full=True)
         rows = table.to_pylist()
+    except OSError as error:
+        raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
     except (pyarrow.lib.ArrowException, ValueError) as error:
         raise InputError(
             f"{source.name} cannot be used: it is not a parquet table with texts in UTF-8 ({first_line(error)})."
         ) from error
-    yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
+    return read_json_form(form, rows, source.name, problems)
 
 
 Rule = Callable[[str, str, str], bool]

@@ -9,9 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from lmms_eval_tasks.construct.engine.attrition import REPLACE, BuiltSet, BuiltTable
 from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, RoleSettings, read_config
-from lmms_eval_tasks.construct.engine.running import Pipeline, run_pipeline
+from lmms_eval_tasks.construct.engine.running import BuiltSet, BuiltTable, Pipeline, run_pipeline
 from lmms_eval_tasks.construct.engine.steps import Forecast, Step, check_ids, roles_of
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
@@ -70,7 +69,9 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
             int | None, typer.Option(help="Stop before more requests than these are sent.", min=0, show_default=False)
         ] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked and what it costs.")] = False,
-        replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
+        replace: Annotated[
+            bool, typer.Option("--replace", help="Let a smaller set take the place of the one that is there.")
+        ] = False,
         progress: Progress = no_progress,
     ) -> BuiltSet:
         """Make a set of questions from clips and annotations of your own; every reply of a model is kept.

@@ -56,7 +56,7 @@ class BuildConfig(BaseModel):
         return self.roles
 
     @property
-    def apart(self) -> Mapping[str, str]:
+    def reply_folders(self) -> Mapping[str, str]:
         """Role to a folder of its own for its replies, below that of all others."""
         return {}
 

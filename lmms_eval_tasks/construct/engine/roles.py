@@ -66,12 +66,12 @@ class Models:
 
     def __init__(self, config: BuildConfig, folder: Path, max_requests: int | None = None) -> None:
         self._config = config
-        self._records = {name: ReplyRecord(folder / name) for name in ("", *config.apart.values())}
+        self._records = {name: ReplyRecord(folder / name) for name in ("", *config.reply_folders.values())}
         self._left = max_requests
         self.sent = 0
         """Requests that were sent."""
         self._lock = threading.Lock()
-        # By their settings, so that two roles of one model that ask the same at once ask it once, unless apart.
+        # By settings and folder of replies, so that two roles of one model that ask the same at once ask it once.
         self._senders: dict[tuple[RoleSettings, str], Send] = {}
         self._judges: dict[tuple[RoleSettings, str, Any], Judge[Any]] = {}
         self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
@@ -81,7 +81,7 @@ class Models:
 
     def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
         with self._lock:
-            settings, place = self._config.role(role), self._config.apart.get(role, "")
+            settings, place = self._config.role(role), self._config.reply_folders.get(role, "")
             if (settings, place, read) not in self._judges:
                 sender = self._sender(role)
                 # What is bounded is the requests, not what is made of their replies.
@@ -108,7 +108,7 @@ class Models:
 
     def unreadable(self, role: str, key: str) -> list[str]:
         """The texts of the replies to a role's request in this build that could not be read, in their order."""
-        return self._records[self._config.apart.get(role, "")].unreadable(key)
+        return self._records[self._config.reply_folders.get(role, "")].unreadable(key)
 
     def threads(self, roles: tuple[str, ...]) -> int:
         """In how many threads roles are asked: twice as many as requests may be under way, so that none is missing
@@ -129,7 +129,7 @@ class Models:
         return faults
 
     def _sender(self, role: str) -> Send:
-        settings, place = self._config.role(role), self._config.apart.get(role, "")
+        settings, place = self._config.role(role), self._config.reply_folders.get(role, "")
         if (settings, place) not in self._senders:
             slots = threading.BoundedSemaphore(settings.concurrent)
             from lmms_eval_tasks.utils.judge.server import open_sender

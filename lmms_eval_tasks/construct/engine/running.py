@@ -1,4 +1,5 @@
-"""A benchmark's pipeline and its run: steps one after the other, with the outcome of each row kept."""
+"""A benchmark's pipeline and its run: steps one after the other, with the outcome of each row kept, and the set that is
+written, its attrition by step next to the paper's numbers as a table and a picture."""
 
 from __future__ import annotations
 
@@ -6,34 +7,40 @@ import json
 import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Generic
 
 import lmms_eval_tasks
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet, StepRun, attrition_table, draw_attrition
 from lmms_eval_tasks.construct.engine.config import C
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.set_folder import FAILED, number_in, refuse_smaller, replacing_set
-from lmms_eval_tasks.construct.engine.steps import (
-    AskedReply,
-    Asking,
-    PaperCount,
-    PipelineRow,
-    Removed,
-    Step,
-    check_ids,
-    roles_of,
-)
+from lmms_eval_tasks.construct.engine.steps import AskedReply, Asking, PipelineRow, Removed, Step, check_ids, roles_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256, replacing, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.data.manifest import SetAttrition
+from lmms_eval_tasks.utils.data.manifest import AttritionStep, SetAttrition
+
+
+@dataclass(frozen=True)
+class BuiltTable:
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class BuiltSet:
+    folder: Path | None
+    summary: str
+    tables: Sequence[BuiltTable] = ()
+    warnings: Sequence[str] = ()
+    attrition: SetAttrition | None = None
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,11 @@ class Pipeline(Generic[C]):
     first: str
     write: Callable[[Sequence[Any], Path, C], Sequence[str]] | None = None
     """Writes the rows that are left into the folder of the release, and returns warnings."""
-    paper: PaperCount = field(default_factory=PaperCount)
+    paper: str = ""
     write_set: Callable[[PipelineRun[C], Path, bool], BuiltSet] | None = None
     """Writes all files of a set in place of `write_release`, for a benchmark whose sets have another layout."""
     lines: Callable[[Step, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
-    """Lines that are kept of the outcome of a row in a step, in place of those of `audit_lines`."""
+    """Lines that are kept of the outcome of a row in a step, in place of that of `audit_line`."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,29 @@ class RowOutcome:
     without_reply: bool = False
 
 
+@dataclass
+class StepRun:
+    step: Step
+    came: int
+    left: list[Any] = field(default_factory=list)
+    removed: Counter[str] = field(default_factory=Counter)
+    asked_again: Counter[str] = field(default_factory=Counter)
+    server_faults: Counter[str] = field(default_factory=Counter)
+    asked: int = 0
+    unanswered: int = 0
+    """How many things that were asked brought no usable reply."""
+    without_reply: int = 0
+    """How many rows a server gave no reply about."""
+
+    def count(self, outcome: RowOutcome) -> None:
+        self.without_reply += outcome.without_reply
+        self.removed.update([outcome.removed.reason] if outcome.removed else ())
+        self.asked += len(outcome.asked)
+        for asked in outcome.asked:
+            self.unanswered += asked.reply is None
+            self.asked_again.update(asked.unreadable if asked.reason is None else ())
+
+
 @dataclass(frozen=True)
 class PipelineRun(Generic[C]):
     pipeline: Pipeline[C]
@@ -69,7 +99,7 @@ class PipelineRun(Generic[C]):
     sources: Sequence[Mapping[str, str]]
     rows: Sequence[Any]
     runs: Sequence[StepRun]
-    audits: Mapping[Step, HiddenLines]
+    audits: Mapping[Step, IO[bytes]]
     sent: int
     progress: Progress
 
@@ -82,32 +112,6 @@ Log = Callable[[Step, PipelineRow, RowOutcome], None]
 """Keeps the outcome of a row in a step; called in the order of the steps and of their rows."""
 
 
-class HiddenLines:
-    """JSON lines in a file without a name, which a killed build does not leave behind."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._file: IO[bytes] | None = None
-
-    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115, open until the lines are written
-        self._file.write(as_lines(lines).encode("utf-8"))
-
-    def copy_to(self, file: IO[bytes]) -> None:
-        if self._file is not None:
-            self._file.seek(0)
-            shutil.copyfileobj(self._file, file)
-            self._file.close()
-
-
-def write_lines(path: Path, *audits: HiddenLines) -> None:
-    with replacing(path) as beside, beside.open("wb") as file:
-        for audit in audits:
-            audit.copy_to(file)
-
-
 def run_steps(
     steps: Sequence[Step],
     rows: Sequence[PipelineRow],
@@ -117,45 +121,33 @@ def run_steps(
 ) -> list[StepRun]:
     runs: list[StepRun] = []
     for step in steps:
-        left: list[PipelineRow] = []
-        outcomes = (_look_at_all if step.of_all else _look_at_each)(step, rows, models, left, progress)
-        removed, asked_again = Counter[str](), Counter[str]()
-        asked_for = unanswered = without_reply = 0
-        with closing(outcomes):
+        run = StepRun(step, len(rows))
+        with closing((_look_at_all if step.of_all else _look_at_each)(run, rows, models, progress)) as outcomes:
             for row, outcome in outcomes:
                 log(step, row, outcome)
-                without_reply += outcome.without_reply
-                if outcome.removed:
-                    removed[outcome.removed.reason] += 1
-                asked_for += len(outcome.asked)
-                unanswered += sum(asked.reply is None for asked in outcome.asked)
-                for asked in outcome.asked:
-                    asked_again.update(asked.unreadable if asked.reason is None else ())
-        check_ids(left, f"the rows of the step {step.name!r}")
-        counts = (removed, asked_again, models.take_server_faults(), asked_for, unanswered, without_reply)
-        runs.append(StepRun(step, len(rows), left, *counts))
-        rows = left
+                run.count(outcome)
+        check_ids(run.left, f"the rows of the step {step.name!r}")
+        run.server_faults = models.take_server_faults()
+        runs.append(run)
+        rows = run.left
     return runs
 
 
 Outcomes = Generator[tuple[PipelineRow, RowOutcome]]
 
 
-def _look_at_all(
-    step: Step, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
-) -> Outcomes:
-    removed: dict[str, Removed] = {}
-    left += step.run(rows, removed.__setitem__)
+def _look_at_all(run: StepRun, rows: Sequence[PipelineRow], models: Models, progress: Progress) -> Outcomes:
+    step, removed = run.step, dict[str, Removed]()
+    run.left += step.run(rows, removed.__setitem__)
     progress(step.name, len(rows), len(rows))
-    if step.takes is step.gives and {row.id for row in left} != {row.id for row in rows} - removed.keys():
+    if step.takes is step.gives and {row.id for row in run.left} != {row.id for row in rows} - removed.keys():
         raise RuntimeError(f"The step {step.name!r} lost rows without a reason.")
     for row in rows:
         yield row, RowOutcome(removed=removed.get(row.id))
 
 
-def _look_at_each(
-    step: Step, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
-) -> Outcomes:
+def _look_at_each(run: StepRun, rows: Sequence[PipelineRow], models: Models, progress: Progress) -> Outcomes:
+    step = run.step
     threads = models.threads(step.roles) if step.roles else os.cpu_count()
     with ThreadPoolExecutor(threads, thread_name_prefix="build") as pool:
         waiting = deque((row, pool.submit(_look_at_row, step, row, models)) for row in rows)
@@ -166,7 +158,7 @@ def _look_at_each(
                 while waiting and waiting[0][1].done():
                     row, first = waiting.popleft()
                     outcome = first.result()
-                    left += outcome.rows
+                    run.left += outcome.rows
                     yield row, outcome
                 progress(step.name, done, len(rows))
         except BaseException:
@@ -212,21 +204,63 @@ def run_pipeline(
     models.check(roles_of(steps))
     # Before anything is asked: by its end a build of hours may find other files in their place.
     sources = [{"file": path.name, "sha256": file_sha256(path)} for path in pipeline.source_files(config)]
-    audits = {step: HiddenLines(out) for step in steps}
+    out.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        # Without a name, so that a killed build leaves none behind.
+        audits = {step: files.enter_context(TemporaryFile(dir=out)) for step in steps}
 
-    def log(step: Step, row: PipelineRow, outcome: RowOutcome) -> None:
-        if lines := (pipeline.lines or audit_lines)(step, row, outcome):
-            audits[step].add(lines)
+        def log(step: Step, row: PipelineRow, outcome: RowOutcome) -> None:
+            lines = pipeline.lines(step, row, outcome) if pipeline.lines else [audit_line(row, outcome)]
+            audits[step].write(as_lines(lines).encode("utf-8"))
 
-    runs = run_steps(steps, rows, models, log, progress)
-    run = PipelineRun(pipeline, config, values, sources, rows, runs, audits, models.sent, progress)
-    return (pipeline.write_set or write_release)(run, out, replace)
+        runs = run_steps(steps, rows, models, log, progress)
+        run = PipelineRun(pipeline, config, values, sources, rows, runs, audits, models.sent, progress)
+        return (pipeline.write_set or write_release)(run, out, replace)
+
+
+def audit_line(row: PipelineRow, outcome: RowOutcome) -> dict[str, Any]:
+    return {
+        "row": row.id,
+        "removed": outcome.removed.reason if outcome.removed else None,
+        "detail": outcome.removed.detail if outcome.removed else None,
+        "became": [made.id for made in outcome.rows],
+        "asked": [asked.facts() for asked in outcome.asked],
+    }
+
+
+def write_audits(path: Path, *audits: IO[bytes]) -> None:
+    with replacing(path) as beside, beside.open("wb") as file:
+        for audit in audits:
+            audit.seek(0)
+            shutil.copyfileobj(audit, file)
 
 
 def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     pipeline, left = run.pipeline, run.left
     assert pipeline.write is not None
     without_reply = sum(one.without_reply for one in run.runs)
+    made = SetAttrition(
+        start=pipeline.first,
+        rows=len(run.rows),
+        steps=tuple(
+            AttritionStep(step=one.step.name, came=one.came, left=len(one.left), removed=_by_number(one.removed))
+            for one in run.runs
+        ),
+    )
+    attrition = {
+        "start": {pipeline.first: len(run.rows)},
+        "steps": [
+            {
+                "step": one.step.name,
+                "in": one.came,
+                "out": len(one.left),
+                "removed": _by_number(one.removed),
+                "asked again": _by_number(one.asked_again),
+                "paper": one.step.paper or None,
+            }
+            for one in run.runs
+        ],
+    }
     facts = {
         "version": lmms_eval_tasks.__version__,
         "benchmark": pipeline.benchmark,
@@ -235,10 +269,9 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     }
     with replacing_set(out, SET) as folder:
         for number, (step, audit) in enumerate(run.audits.items(), start=1):
-            write_lines(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
-        attrition = {"start": {pipeline.first: len(run.rows)}, "steps": [one.facts() for one in run.runs]}
+            write_audits(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
         write_file(folder / ATTRITION, json.dumps(attrition, ensure_ascii=False, indent=1) + "\n")
-        draw_attrition(pipeline.first, len(run.rows), run.runs, folder / PICTURE)
+        draw_attrition(run, folder / PICTURE)
         if not left:
             raise InputError(_nothing_left(run.runs, out))
         if (out / RELEASE).exists() and not replace:
@@ -253,10 +286,8 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
         warnings.append(
             f"{without_reply:,} rows went because a server gave no reply; the same command asks for them again."
         )
-    table = attrition_table(pipeline.first, len(run.rows), pipeline.paper, run.runs)
     summary = f"{len(left):,} of {len(run.rows):,} {pipeline.first}; {run.sent:,} requests were sent"
-    made = SetAttrition(start=pipeline.first, rows=len(run.rows), steps=tuple(one.as_step() for one in run.runs))
-    return BuiltSet(out / RELEASE, summary, [table], warnings, made)
+    return BuiltSet(out / RELEASE, summary, [attrition_table(run)], warnings, made)
 
 
 def _rows_of(attrition: Mapping[str, Any]) -> Any:
@@ -273,12 +304,51 @@ def _nothing_left(runs: Sequence[StepRun], out: Path) -> str:
     return f"No row was left after the step {last.step.name!r}: {reasons}.\nNo set was written; {audits} has each row."
 
 
-def audit_lines(step: Step, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
-    line = {
-        "row": row.id,
-        "removed": outcome.removed.reason if outcome.removed else None,
-        "detail": outcome.removed.detail if outcome.removed else None,
-        "became": [made.id for made in outcome.rows],
-        "asked": [asked.facts() for asked in outcome.asked],
-    }
-    return [line]
+def _by_number(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def attrition_table(run: PipelineRun[C]) -> BuiltTable:
+    """A line for what a build began with, one for each step, and below it one for each reason."""
+    lines = [(run.pipeline.first, f"{len(run.rows):,}", "", run.pipeline.paper)]
+    for one in run.runs:
+        share = f"{100 * len(one.left) / one.came:.0f}%" if one.came else "N/A"
+        lines.append((one.step.name, f"{len(one.left):,}", share, one.step.paper))
+        lines += [(f"  {reason}", f"-{number:,}", "", "") for reason, number in _by_number(one.removed).items()]
+        again = _by_number(one.asked_again + one.server_faults)
+        lines += [(f"  asked again: {fault}", f"({number:,})", "", "") for fault, number in again.items()]
+    return BuiltTable("Attrition", ("step", "rows", "kept", "paper"), lines)
+
+
+NAMED = 3
+"""Reasons that stand beside a bar."""
+
+
+def draw_attrition(run: PipelineRun[C], path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    started = len(run.rows)
+    bars = [(run.pipeline.first, started, started), *((one.step.name, one.came, len(one.left)) for one in run.runs)]
+    names, came, left = zip(*bars, strict=True)
+    figure = Figure(figsize=(9.0, 0.4 + 0.6 * len(bars)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes, beside_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    places = range(len(bars))
+    axes.barh(places, came, color="#d9d9d9", height=0.7)
+    axes.barh(places, left, color="#3b75af", height=0.7)
+    most = max(*came, *left, 1)
+    for place, number in enumerate(left):
+        axes.text(max(came[place], number) + 0.01 * most, place, f"{number:,}", va="center", fontsize=9)
+    for place, one in enumerate(run.runs, start=1):
+        lines = [f"{count:,}  {reason}" for reason, count in one.removed.most_common(NAMED)]
+        lines += ["…"] if len(one.removed) > NAMED else []
+        beside_axes.text(0, place, "\n".join(lines), va="center", fontsize=7, color="#555555")
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.15 * most)
+    axes.set_xticks([])
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    beside_axes.axis("off")
+    with replacing(path) as beside:
+        figure.savefig(beside, format="png", dpi=120)

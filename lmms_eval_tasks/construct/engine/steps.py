@@ -43,12 +43,6 @@ Remove = Callable[[str, Removed], None]
 
 
 @dataclass(frozen=True)
-class PaperCount:
-    kept: str = ""
-    section: str = ""
-
-
-@dataclass(frozen=True)
 class Forecast:
     requests: float = 0.0
     characters: int = 0
@@ -68,7 +62,8 @@ class Step:
     of_all: bool
     """Whether the function looks at all rows at once."""
     roles: tuple[str, ...] = ()
-    paper: PaperCount = PaperCount()
+    paper: str = ""
+    """What a paper says that the step leaves."""
     forecast: Forecast | Callable[[Sequence[Any]], Forecast] = Forecast()
     """What is expected, or a function of the rows that a build starts with which says so."""
 
@@ -83,7 +78,6 @@ def step(
     *,
     asks: Sequence[str] = (),
     paper: str = "",
-    section: str = "",
     passes: float = 1.0,
     requests: float = 0.0,
     **forecast: int,
@@ -102,7 +96,7 @@ def step(
         (takes,), (gives,) = get_args(given) or (given,), get_args(made) or (made,)
         of_all = get_origin(given) is not None
         expected = Forecast(requests=requests, rows=passes, **forecast)
-        return Step(name, run, takes, gives, of_all, tuple(asks), PaperCount(paper, section), expected)
+        return Step(name, run, takes, gives, of_all, tuple(asks), paper, expected)
 
     return decorate
 

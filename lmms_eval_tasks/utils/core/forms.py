@@ -322,6 +322,7 @@ _WANTED = {
     "too_long": "at most {max_length} entries",
     "literal_error": "{expected}",
     "enum": "{expected}",
+    "extra_forbidden": "left out",
     MISMATCH: "{wanted}",
 }
 """Pydantic's errors in our words."""

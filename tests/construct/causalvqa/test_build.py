@@ -13,7 +13,7 @@ from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
 
 from lmms_eval_tasks.construct.causalvqa.pipeline import steps_of, write_release
-from lmms_eval_tasks.construct.causalvqa.rows import AnnotatedQuestion, PairBuildConfig, QuestionPair
+from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, QuestionPair
 from lmms_eval_tasks.construct.causalvqa.versions import pictures_of
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
@@ -109,12 +109,12 @@ def config(folder: Path, **values: Any) -> PairBuildConfig:
     )
 
 
-def asked_about(kind: str = "planning", end: float = 2.0) -> AnnotatedQuestion:
+def asked_about(kind: str = "planning", end: float = 2.0) -> QuestionPair:
     said = {"question": "so what comes next", "answer": "its a ball rolling"}
-    return AnnotatedQuestion(id="q", clip="a.mp4", start=0.0, end=end, type=kind, **said)
+    return QuestionPair(id="q", clip="a.mp4", start=0.0, end=end, type=kind, **said)
 
 
-def build_one(clips: Path, folder: Path, row: AnnotatedQuestion, **says: Any) -> tuple[list[Any], str, Played]:
+def build_one(clips: Path, folder: Path, row: QuestionPair, **says: Any) -> tuple[list[Any], str, Played]:
     """The pair that one question becomes, why there is none, and what was asked."""
     chosen = config(clips)
     said = HONEST | {f"causalvqa_{name}": one for name, one in says.items()}
@@ -187,8 +187,6 @@ def test_a_clip_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
     row, chosen = asked_about(end=1.0), config(tmp_path)
     with pytest.raises(Removed, match=r"the clip cannot be decoded: a\.mp4 from 0 to 1 s"):
         pictures_of(row, Asking(Models(chosen, tmp_path / "replies")), chosen)
-    pair = QuestionPair(
-        **row.model_dump(), description="", afterwards="", first_answer="", seeds=(), distractors=("b", "c", "d", "e"),
-        paraphrases=("f", "g", "h", "i"), orders=((0, 1, 2, 3, 4), (1, 0, 2, 3, 4)),
-    )  # fmt: skip
+    texts = {"distractors": ("b", "c", "d", "e"), "paraphrases": ("f", "g", "h", "i")}
+    pair = row.model_copy(update={**texts, "orders": ((0, 1, 2, 3, 4), (1, 0, 2, 3, 4))})
     assert "a.mp4, 0 to 1 s: Expected" in refusal(write_release, [pair], tmp_path / "release", chosen)

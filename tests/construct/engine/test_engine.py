@@ -33,7 +33,6 @@ from lmms_eval_tasks.construct.engine.running import Pipeline, RowOutcome, run_s
 from lmms_eval_tasks.construct.engine.steps import (
     AskedReply,
     Asking,
-    PaperCount,
     PipelineRow,
     Remove,
     Removed,
@@ -86,7 +85,7 @@ def describe(row: NumberRow, asking: Asking) -> DescribedRow:
     return DescribedRow(id=row.id, number=row.number, text=reply.text)
 
 
-@step("blind check", asks=("checker",), paper="61%", section="2.2", requests=1, characters=200, reply_tokens=10)
+@step("blind check", asks=("checker",), paper="61%", requests=1, characters=200, reply_tokens=10)
 def check(row: DescribedRow, asking: Asking) -> DescribedRow:
     if asking.ask_text("checker", "check", read_end, text=row.text) != "good":
         raise Removed("answered without a look")
@@ -117,7 +116,7 @@ PIPELINE = Pipeline(
     steps=lambda config: [describe, *([check] if config.check else []), odd],
     write=write,
     first="numbers",
-    paper=PaperCount("3,764", "2.2"),
+    paper="3,764",
 )
 build = pipeline_command(lambda: PIPELINE)
 
@@ -349,8 +348,8 @@ def ask_both_roles(row: NumberRow, asking: Asking) -> DescribedRow:
     return DescribedRow(id=row.id, number=row.number, text=reply.text)
 
 
-class ApartConfig(ToyConfig):
-    apart: ClassVar = {"second": "again"}
+class TwoFoldersConfig(ToyConfig):
+    reply_folders: ClassVar = {"second": "again"}
 
 
 def late(asked: Asked) -> dict[str, str]:
@@ -358,7 +357,7 @@ def late(asked: Asked) -> dict[str, str]:
     return {"text": "reply"}
 
 
-def test_the_same_is_asked_once_whoever_asks_it_but_of_roles_that_are_apart(tmp_path: Path) -> None:
+def test_the_same_is_asked_once_whoever_asks_it_but_of_roles_with_folders_of_their_own(tmp_path: Path) -> None:
     """However many rows ask it, in whatever order, it is asked as often as the role allows."""
     with play(describe={"text": "same"}, check="no end") as played:
         message = refusal(build, configuration(tmp_path, numbers=30), tmp_path / "out")
@@ -368,7 +367,7 @@ def test_the_same_is_asked_once_whoever_asks_it_but_of_roles_that_are_apart(tmp_
         pipeline_command(lambda: pipeline)(configuration(tmp_path), tmp_path / "roles")
         assert len(played.asked) == 1
     settings = RoleSettings.model_validate(MODEL)
-    config = ApartConfig(roles=dict.fromkeys(("first", "second"), settings))
+    config = TwoFoldersConfig(roles=dict.fromkeys(("first", "second"), settings))
     with play(describe=[{"text": "one"}, {"text": "another"}]) as played:
         for _ in range(2):
             asked = Asking(Models(config, tmp_path))

@@ -17,25 +17,23 @@ from refusals import refusal
 from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import as_parquet, exact_units
 from lmms_eval_tasks.construct.engine.steps import Removed
-from lmms_eval_tasks.construct.mvp.pipeline import PIPELINE, write_release
-from lmms_eval_tasks.construct.mvp.rows import (
+from lmms_eval_tasks.construct.mvp.pipeline import (
+    PIPELINE,
     AnnotatedClip,
     AskedClip,
-    ContrastedClip,
     MinimalPair,
     MvpBuildConfig,
     PairedClip,
-    read_annotations,
-)
-from lmms_eval_tasks.construct.mvp.steps import (
     balance_skills,
     find_pairs,
     frame_numbers,
     meet_contrasts,
     nearest_codes,
     objection_to,
+    read_annotations,
     read_letter,
     single_frame_step,
+    write_release,
 )
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.mvp.benchmark import SUBSETS, prepare
@@ -159,7 +157,7 @@ def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_most_alike_annotations_are_those_of_a_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmms_eval_tasks.construct.mvp.steps.ROWS", 3)
+    monkeypatch.setattr("lmms_eval_tasks.construct.mvp.pipeline.ROWS", 3)
     chance = np.random.default_rng(seed)
     # Few directions, so that many products are equal.
     vectors = exact_units(chance.integers(-1, 2, size=(40, 3)) + np.array([2.0, 0.0, 0.0]))
@@ -174,7 +172,7 @@ def test_the_most_alike_annotations_are_those_of_a_loop(seed: int, monkeypatch: 
 def test_a_contrast_holds_both_ways_and_needs_a_clip() -> None:
     said = {"a": ("left", ("right", "up")), "b": ("Right.", ("down",)), "c": ("still", ("up",))}
     rows = [
-        ContrastedClip(id=x, clip=f"{x}.mp4", question="", options=(), answer=answer, contrasts=others, **SHARED)
+        AnnotatedClip(id=x, clip=f"{x}.mp4", question="", options=(), answer=answer, others=others, **SHARED)
         for x, (answer, others) in said.items()
     ]
     removed: dict[str, Removed] = {}
