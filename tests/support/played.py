@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 from stub_server import PLAYERS, Player, as_text, material_of
 
-from lmms_eval_tasks.construct.engine.running import BuiltSet
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.running import run_steps
+from lmms_eval_tasks.construct.engine.running import BuiltSet, run_steps
 from lmms_eval_tasks.construct.engine.steps import PipelineRow, Step
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Send, ServerError
 
