@@ -26,7 +26,6 @@ from lmms_eval_tasks.construct.cast_bench.clip_selection import (
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
-    DescribedClipRow,
     InstanceRow,
     TimedEntry,
     TrackedInstance,
@@ -40,8 +39,8 @@ from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
 from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, read_span, until_good
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import clock, describe, first_line
+from lmms_eval_tasks.utils.core.forms import RawText, ReleaseRow, WholeText, read_content, read_json_form
+from lmms_eval_tasks.utils.core.text import clock, quote
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 
@@ -164,7 +163,7 @@ def describe_actions(row: InstanceRow, asking: Asking, config: CastBenchConfig) 
 
 
 @step("described clips", passes=0.094)
-def join_instances(rows: Sequence[InstanceRow], remove: Remove) -> list[DescribedClipRow]:
+def join_instances(rows: Sequence[InstanceRow], remove: Remove) -> list[ClipRow]:
     """Put the instances of a clip together again; a clip of which fewer than two people are described goes."""
     by_clip: defaultdict[str, list[InstanceRow]] = defaultdict(list)
     by_label: dict[tuple[str, str], InstanceRow] = {}
@@ -180,23 +179,22 @@ def join_instances(rows: Sequence[InstanceRow], remove: Remove) -> list[Describe
             for row in described:
                 remove(row.id, Removed("its clip has fewer than two described people", clip))
         else:
-            joined.append(DescribedClipRow(id=clip, source=described[0].source, described=tuple(described)))
+            joined.append(described[0].source.model_copy(update={"described": tuple(described)}))
     return joined
 
 
-class EditedText(RowForm):
+class EditedText(ReleaseRow):
     name: WholeText
     start: str
     end: str
     text: WholeText
 
 
-class EditedItem(RowForm):
-    """A line of the file: the entries of one question, whom it was not possible to describe, and who edited them."""
+class EditedItem(ReleaseRow):
+    """The entries of one question, whom it was not possible to describe, and who edited them."""
 
-    item_id: WholeText
-    version: str = ""
-    annotator: WholeText
+    item_id: RawText
+    annotator: RawText
     entries: list[EditedText]
     skipped: list[WholeText] = Field(default_factory=list)
 
@@ -205,45 +203,38 @@ def read_edits(
     path: Path, clips: Mapping[str, ClipRow], problems: Problems
 ) -> dict[str, dict[str, tuple[TimedEntry, ...]]]:
     """Read the actions that people give for the instances of clips; those of an instance that they skipped are none."""
-    issues = Problems()
     edited: defaultdict[tuple[str, str], set[tuple[int, int, str]]] = defaultdict(set)
-    skipped: dict[tuple[str, str], str] = {}
+    skipped: dict[tuple[str, str], tuple[str, str]] = {}
     by_item: dict[str, EditedItem] = {}
-    try:
-        for where, row in read_rows(path, EditedItem, issues, exact=False):
-            other = by_item.setdefault(row.item_id, row)
-            if (other.entries, other.skipped) != (row.entries, row.skipped):
-                both = f"{other.annotator} and {row.annotator}"
-                issues.add("entries", "Expected those of one annotator, but got others by", f"{both} ({where})")
-            clip = clips.get(row.item_id.rpartition("_")[0])
-            if clip is None:
-                got = f"{describe(row.item_id)} ({where})"
-                issues.add("item_id", "Expected a clip's name and a number, but got", got)
-                continue
-            for name in row.skipped:
-                case = f"{describe(name)} ({where})"
-                if (instance := _find_instance(name, clip)) is None:
-                    issues.add("skipped", "Expected an instance of the clip, but got", case)
-                else:
-                    skipped.setdefault((clip.id, instance.id), case)
-            for entry in row.entries:
-                span = read_span(entry.start, entry.end, clip.last)
-                instance = _find_instance(entry.name, clip)
-                if instance is None:
-                    issues.add("name", "Expected an instance of the clip, but got", f"{describe(entry.name)} ({where})")
-                elif span is None:
-                    times = f"{describe(entry.start)} to {describe(entry.end)} ({where})"
-                    issues.add("entries", "Expected times MM:SS within the clip, but got", times)
-                elif not entry.text.strip():
-                    issues.add("text", "Expected what happens, but got", f"nothing ({where})")
-                else:
-                    edited[clip.id, instance.id].add((*span, entry.text.strip()))
-    except OSError as error:
-        issues.add("file", "Expected one that can be read, but got", first_line(error))
-    for key, case in skipped.items():
+    for row in read_json_form(EditedItem, read_content(path), path.name, problems, lines=True):
+        other = by_item.setdefault(row.item_id, row)
+        if (other.entries, other.skipped) != (row.entries, row.skipped):
+            both = f"{other.annotator} and {row.annotator}"
+            problems.add(row.where, f"Expected entries of one annotator, but got others by {both}.")
+        clip = clips.get(row.item_id.rpartition("_")[0])
+        if clip is None:
+            problems.add(row.where, f"Expected item_id to be a clip's name and a number, but got {quote(row.item_id)}.")
+            continue
+        for name in row.skipped:
+            if (instance := _find_instance(name, clip)) is None:
+                problems.add(row.where, f"Expected skipped to name instances of the clip, but got {quote(name)}.")
+            else:
+                skipped.setdefault((clip.id, instance.id), (row.where, name))
+        for entry in row.entries:
+            span = read_span(entry.start, entry.end, clip.last)
+            instance = _find_instance(entry.name, clip)
+            if instance is None:
+                problems.add(row.where, f"Expected name to be an instance of the clip, but got {quote(entry.name)}.")
+            elif span is None:
+                times = f"{quote(entry.start)} to {quote(entry.end)}"
+                problems.add(row.where, f"Expected times MM:SS within the clip, but got {times}.")
+            elif not entry.text.strip():
+                problems.add(row.where, "Expected text to be what happens, but got none.")
+            else:
+                edited[clip.id, instance.id].add((*span, entry.text.strip()))
+    for key, (where, name) in skipped.items():
         if edited[key]:
-            issues.add("skipped", "Expected entries of those who are not skipped alone, but got some of", case)
-    problems.extend(issues, f"{path.name}, ")
+            problems.add(where, f"Expected no entries of those who are skipped, but got some of {quote(name)}.")
     by_clip: defaultdict[str, dict[str, tuple[TimedEntry, ...]]] = defaultdict(dict)
     for (clip_id, name), entries in edited.items():
         timed = (TimedEntry(start=start, end=end, text=text) for start, end, text in sorted(entries))

@@ -17,14 +17,13 @@ from pydantic import Field
 
 from lmms_eval_tasks.cast_bench.benchmark import wording_of
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
+from lmms_eval_tasks.cast_bench.release import ANSWER
 from lmms_eval_tasks.construct.cast_bench.clip_selection import blacken, clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.descriptions import EditedText
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     EvidencePiece,
-    OptionsRow,
     QuestionRow,
-    RoledOption,
     is_legible,
     on_one_line,
     released_evidence,
@@ -36,8 +35,8 @@ from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
 from lmms_eval_tasks.construct.engine.texts import read_span
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import clock, describe, first_line
+from lmms_eval_tasks.utils.core.forms import RawText, ReleaseRow, WholeText, read_content, read_json_form
+from lmms_eval_tasks.utils.core.text import clock, quote
 
 BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
 
@@ -47,10 +46,9 @@ class Choice(Form):
 
 
 @step("text filter", asks=[BLIND_SOLVER], requests=1, characters=900, reply_tokens=20, passes=0.6)
-def filter_by_text(row: OptionsRow, asking: Asking) -> OptionsRow:
-    options = _lettered([option.text for option in row.options])
-    reply = asking.ask(BLIND_SOLVER, "cast_bench_without_clip", Choice, question=row.asked.question, options=options)
-    if reply.choice == ascii_uppercase[row.key]:
+def filter_by_text(row: QuestionRow, asking: Asking) -> QuestionRow:
+    reply = asking.ask(BLIND_SOLVER, "cast_bench_without_clip", Choice, question=row.question, options=row.lettered)
+    if reply.choice == row.key:
         raise Removed("answered right without the clip")
     return row
 
@@ -65,31 +63,26 @@ class ChoiceOrUnable(Form):
     "video-mask filter", asks=[MASKED_SOLVER], paper="about 40% after both filters",
     requests=1, characters=1100, images=14, reply_tokens=20, passes=0.67,
 )  # fmt: skip
-def filter_by_mask(row: OptionsRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:
+def filter_by_mask(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
     """Remove a question that a model answers right although all evidence, and the subject while the question is about
     it, are black."""
-    clip = row.asked.clip
-    seconds = spread_seconds(range(clip.last + 1), config.frames)
-    boxes = timed_boxes({"evidence": json.dumps([*released_evidence(row.asked), *subject_evidence(row.asked)])})
-    images = clip_images(clip, seconds, config, asking, lambda second, picture: blacken(picture, second, boxes))
+    seconds = spread_seconds(range(row.clip.last + 1), config.frames)
+    boxes = timed_boxes({"evidence": json.dumps([*released_evidence(row), *subject_evidence(row)])})
+    images = clip_images(row.clip, seconds, config, asking, lambda second, picture: blacken(picture, second, boxes))
     reply = asking.ask(
         MASKED_SOLVER, "cast_bench_masked_clip", ChoiceOrUnable, images,
-        seconds=[clock(second) for second in seconds], question=row.asked.question,
-        options=_lettered([*(option.text for option in row.options), UNABLE]),
+        seconds=[clock(second) for second in seconds], question=row.question,
+        options={**row.lettered, ascii_uppercase[len(row.options)]: UNABLE},
     )  # fmt: skip
-    if reply.choice == ascii_uppercase[row.key]:
+    if reply.choice == row.key:
         raise Removed("answered right with its evidence masked")
     return row
 
 
-def _lettered(options: Sequence[str]) -> dict[str, str]:
-    return dict(zip(ascii_uppercase, options, strict=False))
-
-
-class Revision(RowForm):
-    item_id: WholeText
-    version: WholeText
-    annotator: WholeText
+class Revision(ReleaseRow):
+    item_id: RawText
+    version: RawText
+    annotator: RawText
     question: WholeText
     options: list[WholeText]
     entries: list[EditedText]
@@ -98,28 +91,27 @@ class Revision(RowForm):
 
 
 def read_revisions(path: Path) -> dict[str, Revision]:
-    issues = Problems()
+    problems = Problems()
     revisions: dict[str, Revision] = {}
     decisions = {"question", "options", "entries", "discarded"}
-    try:
-        for where, row in read_rows(path, Revision, issues, exact=False):
-            first = revisions.setdefault(row.version, row)
-            if first.model_dump(include=decisions) != row.model_dump(include=decisions):
-                both = f"{first.annotator} and {row.annotator} of {describe(row.item_id)} ({where})"
-                issues.add("question", "Expected one revision of each, but got different ones by", both)
-    except OSError as error:
-        issues.add("file", "Expected one that can be read, but got", first_line(error))
-    Problems().extend(issues, f"{path.name}, ").raise_if_any("The revisions cannot be used", "nothing was asked")
+    for row in read_json_form(Revision, read_content(path), path.name, problems, lines=True):
+        first = revisions.setdefault(row.version, row)
+        if first.model_dump(include=decisions) != row.model_dump(include=decisions):
+            both = f"{first.annotator} and {row.annotator} of {quote(row.item_id)}"
+            problems.add(row.where, f"Expected one revision of each question, but got different ones by {both}.")
+    problems.raise_if_any("The revisions cannot be used", "nothing was asked")
     return revisions
 
 
 @step("last review")
-def apply_revisions(rows: Sequence[OptionsRow], remove: Remove, revisions: Mapping[str, Revision]) -> list[OptionsRow]:
+def apply_revisions(
+    rows: Sequence[QuestionRow], remove: Remove, revisions: Mapping[str, Revision]
+) -> list[QuestionRow]:
     """Take each question as a reviewer left it; those that are discarded, or that nobody reviewed, go."""
     return keep_each(rows, remove, lambda row: _revised(row, revisions))
 
 
-def _revised(row: OptionsRow, revisions: Mapping[str, Revision]) -> OptionsRow:
+def _revised(row: QuestionRow, revisions: Mapping[str, Revision]) -> QuestionRow:
     shown = released_row(row)
     texts = list(shown["options"].values())
     version = wording_of(shown["video"], shown["question"], texts, shown["answer"], shown["evidence"])
@@ -135,19 +127,19 @@ def _revised(row: OptionsRow, revisions: Mapping[str, Revision]) -> OptionsRow:
         raise Removed("revised text that is empty, too long or not printable", " / ".join((question, *options)))
     if len({tuple(words_of(text)) for text in options}) < len(options):
         raise Removed("two options are equal after the revision", " / ".join(options))
-    roled = tuple(RoledOption(role=one.role, text=text) for one, text in zip(row.options, options, strict=True))
-    evidence = _revised_evidence(row.asked, revision.entries)
-    asked = row.asked.model_copy(update={"question": question, "answer": options[row.key], "evidence": evidence})
-    return row.model_copy(update={"asked": asked, "options": roled})
+    roled = dict(zip(row.options, options, strict=True))
+    evidence = _revised_evidence(row, revision.entries)
+    changes = {"question": question, "answer": roled[ANSWER], "options": roled, "evidence": evidence}
+    return row.model_copy(update=changes)
 
 
-def _revised_evidence(asked: QuestionRow, entries: Sequence[EditedText]) -> tuple[EvidencePiece, ...]:
+def _revised_evidence(row: QuestionRow, entries: Sequence[EditedText]) -> tuple[EvidencePiece, ...]:
     if not entries:
         raise Removed("revision without evidence")
-    by_label = {one.label: one.instance for one in asked.about.described}
+    by_label = {one.label: one.instance for one in row.clip.described}
     pieces = []
     for entry in entries:
-        instance, span = by_label.get(entry.name), read_span(entry.start, entry.end, asked.clip.last)
+        instance, span = by_label.get(entry.name), read_span(entry.start, entry.end, row.clip.last)
         if instance is None:
             raise Removed("revised evidence of somebody who is not in the clip", entry.name)
         if span is None:

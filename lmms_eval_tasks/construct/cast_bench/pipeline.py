@@ -14,29 +14,12 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_of, frame_size
-from lmms_eval_tasks.construct.cast_bench.clip_selection import measure_clips, select_clips
-from lmms_eval_tasks.construct.cast_bench.descriptions import (
-    describe_actions,
-    describe_looks,
-    join_instances,
-    read_edits,
-    split_instances,
-)
-from lmms_eval_tasks.construct.cast_bench.filters import apply_revisions, filter_by_mask, filter_by_text, read_revisions
-from lmms_eval_tasks.construct.cast_bench.questions import (
-    check_question,
-    keep_distinct,
-    lay_boxes,
-    write_distractors,
-    write_near_misses,
-    write_questions,
-)
+from lmms_eval_tasks.construct.cast_bench import clip_selection, descriptions, filters, questions
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
-    DescribedClipRow,
     EvidencePiece,
-    OptionsRow,
+    QuestionRow,
     released_piece,
     released_row,
     roles_of,
@@ -59,20 +42,20 @@ DESCRIPTIONS = "descriptions"
 """Folder of what instances do, as questions that nobody asks, so that `annotate` can have them edited."""
 
 
-def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchConfig) -> list[str]:
+def write_release(rows: Sequence[QuestionRow], folder: Path, config: CastBenchConfig) -> list[str]:
     """Write the questions in their order, their clips, and the facts of each that a release has no field for."""
     (folder / VIDEOS).mkdir()
-    for clip in dict.fromkeys(row.asked.clip.clip for row in rows):
+    for clip in dict.fromkeys(row.clip.clip for row in rows):
         link_or_copy((config.clips / clip).resolve(), folder / VIDEOS / clip)
     write_file(folder / FILE, as_lines(released_row(row) for row in rows))
-    clips = {row.asked.clip.id: row.asked.about for row in rows}
+    clips = {row.clip.id: row.clip for row in rows}
     write_file(folder / DESCRIPTIONS / FILE, as_lines(map(described_row, clips.values())))
     write_file(folder / ROLES, as_lines(roles_of(row).model_dump() for row in rows))
     carry_sample_mark(config.clips, folder)
     unmatched = 0
     for row in rows:
         spans: defaultdict[str, list[int]] = defaultdict(list)
-        for one in row.asked.evidence:
+        for one in row.evidence:
             spans[one.instance] += [one.start, one.end]
         unmatched += any(max(seconds) - min(seconds) + 1 < DEFAULTS.eps_overlap for seconds in spans.values())
     if not unmatched:
@@ -83,17 +66,17 @@ def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchCon
     ]
 
 
-def described_row(about: DescribedClipRow) -> dict[str, Any]:
+def described_row(clip: ClipRow) -> dict[str, Any]:
     """Return the actions of a clip's instances in the form of a question's evidence."""
     entries = []
-    for one in about.described:
+    for one in clip.described:
         of_instance: dict[str, Any] = {"instance": one.instance.id, "boxes": one.instance.boxes}
         for entry in one.entries:
             piece = EvidencePiece(start=entry.start, end=entry.end, rationale=entry.text, **of_instance)
             entries.append(released_piece(one, piece))
     question = {"question": "Do those in the clip do what is written?", "question_type": "Other", "scene_category": ""}
     options = {"options": {"A": "Yes.", "B": "No."}, "answer": "A"}
-    return {"video": about.source.clip, **question, **options, "evidence": json.dumps(entries, ensure_ascii=False)}
+    return {"video": clip.clip, **question, **options, "evidence": json.dumps(entries, ensure_ascii=False)}
 
 
 SUFFIX = ".mp4"
@@ -135,7 +118,7 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
         width, height = frame or (0, 0)
         rows.append(ClipRow(id=clip.stem, clip=clip.name, width=width, height=height, last=last, instances=instances))
     if config.descriptions is not None:
-        edited = read_edits(config.descriptions, {row.id: row for row in rows}, problems)
+        edited = descriptions.read_edits(config.descriptions, {row.id: row for row in rows}, problems)
         rows = [row.model_copy(update={"edited": edited.get(row.id, {})}) for row in rows]
     problems.raise_if_any("Nothing can be built", "nothing was asked")
     return rows
@@ -143,22 +126,24 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
 
 def steps_of(config: CastBenchConfig) -> list[Step]:
     steps = [
-        measure_clips.given(config),
-        select_clips.given(config),
-        split_instances,
-        describe_looks.given(config),
-        describe_actions.given(config),
-        join_instances,
-        write_questions.given(config),
-        check_question,
-        keep_distinct,
-        lay_boxes,
-        write_distractors.given(config),
-        write_near_misses.given(config),
-        filter_by_text,
-        filter_by_mask.given(config),
+        clip_selection.measure_clips.given(config),
+        clip_selection.select_clips.given(config),
+        descriptions.split_instances,
+        descriptions.describe_looks.given(config),
+        descriptions.describe_actions.given(config),
+        descriptions.join_instances,
+        questions.write_questions.given(config),
+        questions.check_question,
+        questions.keep_distinct,
+        questions.lay_boxes,
+        questions.write_distractors.given(config),
+        questions.write_near_misses.given(config),
+        filters.filter_by_text,
+        filters.filter_by_mask.given(config),
     ]
-    return [*steps, apply_revisions.given(read_revisions(config.revisions))] if config.revisions else steps
+    return (
+        [*steps, filters.apply_revisions.given(filters.read_revisions(config.revisions))] if config.revisions else steps
+    )
 
 
 PIPELINE = Pipeline(

@@ -26,12 +26,10 @@ from lmms_eval_tasks.cast_bench.release import ANSWER
 from lmms_eval_tasks.construct.cast_bench.clip_selection import clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
-    DescribedClipRow,
+    ClipRow,
     DraftRow,
     EvidencePiece,
-    OptionsRow,
     QuestionRow,
-    RoledOption,
     WrittenQuestion,
     holds_id,
     is_legible,
@@ -62,20 +60,20 @@ class WrittenQuestions(Form):
 
 
 @step("questions", asks=[WRITER], requests=1, characters=8000, images=14, reply_tokens=2500, passes=6)
-def write_questions(row: DescribedClipRow, asking: Asking, config: CastBenchConfig) -> list[DraftRow]:
-    clip, number = row.source, config.questions
+def write_questions(clip: ClipRow, asking: Asking, config: CastBenchConfig) -> list[DraftRow]:
+    number = config.questions
     seconds = spread_seconds(range(clip.last + 1), config.frames)
     written = asking.ask(
         WRITER, "cast_bench_questions", WrittenQuestions, clip_images(clip, seconds, config, asking),
-        seconds=[clock(second) for second in seconds], last=clock(clip.last), instances=listed_instances(row),
+        seconds=[clock(second) for second in seconds], last=clock(clip.last), instances=listed_instances(clip),
         types=type_definitions(), number=number, most_words=MOST_WORDS,
-        wanted=wanted_types(number, f"{config.seed} {row.id}"),
+        wanted=wanted_types(number, f"{config.seed} {clip.id}"),
     )  # fmt: skip
     drafts = enumerate(written.questions[:number], 1)
-    return [DraftRow(id=f"{row.id}#{place}", about=row, written=one) for place, one in drafts]
+    return [DraftRow(id=f"{clip.id}#{place}", clip=clip, written=one) for place, one in drafts]
 
 
-def listed_instances(row: DescribedClipRow) -> list[dict[str, object]]:
+def listed_instances(clip: ClipRow) -> list[dict[str, object]]:
     return [
         {
             "id": one.instance.id,
@@ -83,7 +81,7 @@ def listed_instances(row: DescribedClipRow) -> list[dict[str, object]]:
             "description": one.description,
             "does": [f"[{clock(entry.start)}]-[{clock(entry.end)}] {entry.text}" for entry in one.entries],
         }
-        for one in row.described
+        for one in clip.described
     ]
 
 
@@ -102,7 +100,7 @@ def wanted_types(number: int, seed: str) -> list[str]:
 
 @step("schema")
 def check_question(row: DraftRow, _: Asking) -> QuestionRow:
-    written, last, by_id = row.written, row.about.source.last, row.about.by_id
+    written, last, by_id = row.written, row.clip.last, row.clip.by_id
     names = ("question", "scene", "answer", "video_distractor")
     question, scene, answer, video_distractor = texts = [on_one_line(getattr(written, name)) for name in names]
     rationales = [on_one_line(one.rationale) for one in written.evidence]
@@ -144,7 +142,7 @@ def check_question(row: DraftRow, _: Asking) -> QuestionRow:
         raise Removed("an option says which it is", f"{answer} / {video_distractor}")
     return QuestionRow(
         id=row.id,
-        about=row.about,
+        clip=row.clip,
         question=question,
         type=written.type.strip(),
         scene=scene,
@@ -172,7 +170,7 @@ def lay_boxes(row: QuestionRow, _: Asking) -> QuestionRow:
     """Lay the boxes of the tracks into the seconds of evidence; a question whose evidence is never seen then goes."""
     laid = []
     for one in row.evidence:
-        seconds, tracked = range(one.start, one.end + 1), row.about.by_id[one.instance].instance
+        seconds, tracked = range(one.start, one.end + 1), row.clip.by_id[one.instance].instance
         boxes = {second: box for second, box in tracked.boxes.items() if second in seconds}
         if not boxes:
             raise Removed("evidence without a box", f"{one.instance} {clock(one.start)} to {clock(one.end)}")
@@ -226,7 +224,7 @@ def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig)
         if not texts[VIDEO]:
             reply = asking.ask(
                 VIDEO_WRITER, "cast_bench_video_distractor", WrittenDistractor,
-                **asked, instances=listed_instances(row.about), refused=refused[VIDEO],
+                **asked, instances=listed_instances(row.clip), refused=refused[VIDEO],
             )  # fmt: skip
             texts[VIDEO] = on_one_line(reply.distractor)
         faults = {TEXT: _text_fault(row, texts[TEXT]), VIDEO: _video_fault(row, texts[VIDEO], texts[TEXT])}
@@ -245,7 +243,7 @@ def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig)
 
 
 def _text_fault(row: QuestionRow, text: str) -> str:
-    names = [name for one in row.about.described if (name := one.instance.name)]
+    names = [name for one in row.clip.described if (name := one.instance.name)]
     if fault := _form_fault(TEXT, text):
         return fault
     if len(words_of(text)) > MOST_WORDS:
@@ -266,7 +264,7 @@ def _video_fault(row: QuestionRow, video: str, text: str) -> str:
             return f"video distractor equals the {name}"
     if is_marked(video):
         return "video distractor says which option it is"
-    return "video distractor calls an instance by its id" if holds_id([video], row.about.by_id) else ""
+    return "video distractor calls an instance by its id" if holds_id([video], row.clip.by_id) else ""
 
 
 def _form_fault(kind: str, text: str) -> str:
@@ -310,15 +308,15 @@ class NearMissComparison(Form):
 
 
 @step("near-misses", asks=[NEAR_MISS_WRITER, CHECKER], requests=6.6, characters=1000, reply_tokens=60)
-def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:
+def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
     """Add a near-miss of each answer, and put the six options in order, each with its role."""
     options = {ANSWER: row.answer, TEXT_BASED: row.text_distractor, VIDEO_BASED: row.video_distractor}
     for role in (ANSWER, TEXT_BASED, VIDEO_BASED):
         # As the card names it.
         options[f"{NEAR_MISS}-of-{role}"] = _write_near_miss(row, role, options, config.tries, asking)
-    listed = [RoledOption(role=role, text=text) for role, text in options.items()]
+    listed = list(options.items())
     random.Random(f"{config.seed} {row.id} options").shuffle(listed)
-    return OptionsRow(id=row.id, asked=row, options=tuple(listed))
+    return row.model_copy(update={"options": dict(listed)})
 
 
 def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tries: int, asking: Asking) -> str:

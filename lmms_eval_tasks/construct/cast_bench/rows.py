@@ -63,6 +63,11 @@ class ClipRow(PipelineRow):
     last: int
     instances: tuple[TrackedInstance, ...]
     edited: dict[str, tuple[TimedEntry, ...]] = Field(default_factory=dict)
+    described: tuple[InstanceRow, ...] = ()
+
+    @property
+    def by_id(self) -> dict[str, InstanceRow]:
+        return {one.instance.id: one for one in self.described}
 
 
 class InstanceRow(PipelineRow):
@@ -79,15 +84,6 @@ class InstanceRow(PipelineRow):
         own = as_label(self.instance.name)
         alike = [one for one in self.source.instances if as_label(one.name) == own]
         return own if own and len(alike) == 1 else f"{own or as_label(self.category)}_{self.instance.id}"
-
-
-class DescribedClipRow(PipelineRow):
-    source: ClipRow
-    described: tuple[InstanceRow, ...]
-
-    @property
-    def by_id(self) -> dict[str, InstanceRow]:
-        return {one.instance.id: one for one in self.described}
 
 
 class WrittenEvidence(Form):
@@ -110,7 +106,7 @@ class WrittenQuestion(Form):
 
 
 class DraftRow(PipelineRow):
-    about: DescribedClipRow
+    clip: ClipRow
     written: WrittenQuestion
 
 
@@ -123,7 +119,7 @@ class EvidencePiece(RowForm):
 
 
 class QuestionRow(PipelineRow):
-    about: DescribedClipRow
+    clip: ClipRow
     question: str
     type: str
     scene: str
@@ -133,24 +129,16 @@ class QuestionRow(PipelineRow):
     evidence: tuple[EvidencePiece, ...]
     text_distractor: str = ""
     video_distractor: str
+    options: dict[str, str] = Field(default_factory=dict)
+    """Role to text, in the order in which they are shown."""
 
     @property
-    def clip(self) -> ClipRow:
-        return self.about.source
-
-
-class RoledOption(RowForm):
-    role: str
-    text: str
-
-
-class OptionsRow(PipelineRow):
-    asked: QuestionRow
-    options: tuple[RoledOption, ...]
+    def lettered(self) -> dict[str, str]:
+        return dict(zip(ascii_uppercase, self.options.values(), strict=False))
 
     @property
-    def key(self) -> int:
-        return [option.role for option in self.options].index(ANSWER)
+    def key(self) -> str:
+        return ascii_uppercase[list(self.options).index(ANSWER)]
 
 
 LONGEST = 600
@@ -182,48 +170,45 @@ NOT_SEEN = (-1, -1, -1, -1)
 """The box of a second in which an instance is not seen, as the release has it."""
 
 
-def released_row(row: OptionsRow) -> dict[str, Any]:
-    asked = row.asked
+def released_row(row: QuestionRow) -> dict[str, Any]:
     return {
-        "video": asked.clip.clip,
-        "question": asked.question,
-        "question_type": asked.type,
-        "scene_category": asked.scene,
-        "options": {letter: option.text for letter, option in zip(ascii_uppercase, row.options, strict=False)},
-        "answer": ascii_uppercase[row.key],
-        "evidence": json.dumps(released_evidence(asked), ensure_ascii=False),
+        "video": row.clip.clip,
+        "question": row.question,
+        "question_type": row.type,
+        "scene_category": row.scene,
+        "options": row.lettered,
+        "answer": row.key,
+        "evidence": json.dumps(released_evidence(row), ensure_ascii=False),
     }
 
 
-def roles_of(row: OptionsRow) -> QuestionRoles:
+def roles_of(row: QuestionRow) -> QuestionRoles:
     """Return the facts about a question that a release omits: its name in the build, its subject, and each option's
     role."""
-    asked = row.asked
-    start, end = map(clock, asked.span) if asked.span else (None, None)
+    start, end = map(clock, row.span) if row.span else (None, None)
     return QuestionRoles(
         id=row.id,
-        video=asked.clip.clip,
-        question=asked.question,
-        subject=None if asked.subject is None else asked.about.by_id[asked.subject].label,
+        video=row.clip.clip,
+        question=row.question,
+        subject=None if row.subject is None else row.clip.by_id[row.subject].label,
         question_start_time=start,
         question_end_time=end,
-        option_roles={letter: option.role for letter, option in zip(ascii_uppercase, row.options, strict=False)},
+        option_roles=dict(zip(ascii_uppercase, row.options, strict=False)),
     )
 
 
-def released_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
-    return [released_piece(asked.about.by_id[one.instance], one) for one in asked.evidence]
+def released_evidence(row: QuestionRow) -> list[dict[str, Any]]:
+    return [released_piece(row.clip.by_id[one.instance], one) for one in row.evidence]
 
 
-def subject_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
+def subject_evidence(row: QuestionRow) -> list[dict[str, Any]]:
     """Return the subject in the form of a piece of evidence, for the seconds that the question is about; none without
     one."""
-    if asked.subject is None:
+    if row.subject is None:
         return []
-    subject = asked.about.by_id[asked.subject]
-    start, end = asked.span or (0, asked.clip.last)
-    boxes = subject.instance.boxes
-    piece = EvidencePiece(instance=asked.subject, start=start, end=end, rationale="", boxes=boxes)
+    subject = row.clip.by_id[row.subject]
+    start, end = row.span or (0, row.clip.last)
+    piece = EvidencePiece(instance=row.subject, start=start, end=end, rationale="", boxes=subject.instance.boxes)
     return [released_piece(subject, piece)]
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -46,12 +46,9 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     LONGEST,
     CastBenchConfig,
     ClipRow,
-    DescribedClipRow,
     DraftRow,
     InstanceRow,
-    OptionsRow,
     QuestionRow,
-    RoledOption,
     TimedEntry,
     TrackedInstance,
     WrittenQuestion,
@@ -74,7 +71,7 @@ BLOCK = TrackedInstance(id="i2", source="i2", name="blue block", boxes=dict.from
 CLIP = ClipRow(id="c", clip="c.mp4", width=SIZE[0], height=SIZE[1], last=3, instances=(BALL, BLOCK))
 SOMEBODY = InstanceRow(id="c/i1", source=CLIP, instance=BALL, person=True, description="A red ball.")
 THING = InstanceRow(id="c/i2", source=CLIP, instance=BLOCK, description="A blue block.")
-ABOUT = DescribedClipRow(id="c", source=CLIP, described=(SOMEBODY, THING))
+ABOUT = CLIP.model_copy(update={"described": (SOMEBODY, THING)})
 PIECE = {"instance": "i1", "start": "00:00", "end": "00:01", "rationale": "It hits."}
 WRITTEN: dict[str, Any] = {
     "question": "Why does it stop?", "subject": "i1", "start": "00:00", "end": "00:03",
@@ -212,7 +209,7 @@ def made(
     config: CastBenchConfig, rows: Sequence[PipelineRow], folder: Path, **says: Any
 ) -> tuple[list[Any], str, Played]:
     """What steps that describe a clip, or ask about a described one, leave; why no more, and what was asked."""
-    steps = steps_of(config)[1:6] if isinstance(rows[0], ClipRow) else steps_of(config)[6:]
+    steps = steps_of(config)[6:] if cast(ClipRow, rows[0]).described else steps_of(config)[1:6]
     said = {f"cast_bench_{name}": one for name, one in {**HONEST, **says}.items()}
     left, removed, played = outcome(steps, rows, config, folder, said)
     return left, "; ".join(f"{name}: {why}" for name, why in sorted(removed.items())) or "kept", played
@@ -311,7 +308,7 @@ def test_who_sees_what(config: CastBenchConfig, tmp_path: Path) -> None:
 
 
 def check(**changes: Any) -> QuestionRow:
-    draft = DraftRow(id="c#1", about=ABOUT, written=WrittenQuestion.model_validate({**WRITTEN, **changes}))
+    draft = DraftRow(id="c#1", clip=ABOUT, written=WrittenQuestion.model_validate({**WRITTEN, **changes}))
     row: QuestionRow = check_question.run(draft, None)
     return row
 
@@ -363,7 +360,7 @@ def test_a_question_may_name_nobody_and_no_time(
     row = check(**{"start": "00:01", **changes})
     assert (row.subject, row.span) == (subject, span)
     assert [int(second) for one in subject_evidence(row) for second in one["bboxes_in_range"]] == masked
-    beside = roles_of(OptionsRow(id=row.id, asked=row, options=(RoledOption(role="answer", text="So."),)))
+    beside = roles_of(row.model_copy(update={"options": {"answer": "So."}}))
     assert beside.subject == (subject and "red_ball")
     assert beside.question_start_time == (span and "00:01") and beside.question_end_time == (span and "00:03")
     assert QuestionRoles.model_validate_json(beside.model_dump_json()) == beside
@@ -404,8 +401,7 @@ def test_a_clip_has_two_people_and_no_two_instances_that_a_release_would_call_th
 
 def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, expected: Expected) -> None:
     roles, texts = ("answer", "text-based", "video-based"), ("It hits the red cup.", "It waits.", "It flies.")
-    options = tuple(RoledOption(role=role, text=text) for role, text in zip(roles, texts, strict=True))
-    row = OptionsRow(id="c#1", asked=check(), options=options)
+    row = check().model_copy(update={"options": dict(zip(roles, texts, strict=True))})
     released = released_row(row)
     version = wording_of(released["video"], released["question"], list(texts), released["answer"], released["evidence"])
     entry = {"name": "red_ball", "start": "00:00", "end": "00:01", "text": "It begins."}
@@ -427,14 +423,16 @@ def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, exp
         revision, removed = Revision.model_validate({**good, **changes}), dict[str, Removed]()
         revised = apply_revisions.given({revision.version: revision}).run([row], removed.__setitem__)
         lines.append(f"{name}: {removed.get('c#1', 'kept')}")
-        assert [(list(one.asked.evidence[0].boxes), one.asked.question) for one in revised] == [
-            ([0, 1], "What then?")
-        ] * (name == "good")
+        assert [(list(one.evidence[0].boxes), one.question) for one in revised] == [([0, 1], "What then?")] * (
+            name == "good"
+        )
     expected("\n".join(lines).replace(version, "VERSION"))
     different = [{**good, "question": text} for text in ("One?", "Two?")]
     (tmp_path / "revised.jsonl").write_text(as_lines(different))
     message = refusal(read_revisions, tmp_path / "revised.jsonl")
-    assert "Expected one revision of each, but got different ones by a001 and a001 of `c_1` (line 2)" in message
+    assert (
+        "line 2: Expected one revision of each question, but got different ones by a001 and a001 of `c_1`." in message
+    )
 
 
 # The set of the sample

@@ -21,12 +21,9 @@ from lmms_eval_tasks.construct.cast_bench.descriptions import describe_actions, 
 from lmms_eval_tasks.construct.cast_bench.pipeline import read_sources, source_files, write_release
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
-    DescribedClipRow,
     EvidencePiece,
     InstanceRow,
-    OptionsRow,
     QuestionRow,
-    RoledOption,
 )
 from lmms_eval_tasks.construct.cast_bench.tracks import mask_box, run_lengths
 from lmms_eval_tasks.construct.engine.roles import Models
@@ -220,9 +217,9 @@ def test_evidence_that_no_answer_can_match_is_warned_of(
     write_tracks(folder, instance(boxes={str(second): [0, 0, 9, 9] for second in range(4)}))
     (clip,) = read_sources(config(folder))
     described = InstanceRow(id="sav_1/a", source=clip, instance=clip.instances[0], category="ball")
-    asked = QuestionRow(
+    row = QuestionRow(
         id="sav_1#1",
-        about=DescribedClipRow(id="sav_1", source=clip, described=(described,)),
+        clip=clip.model_copy(update={"described": (described,)}),
         question="Why?",
         type="Why",
         scene="",
@@ -231,8 +228,8 @@ def test_evidence_that_no_answer_can_match_is_warned_of(
         answer="So.",
         evidence=tuple(EvidencePiece(instance="a", start=start, end=end, rationale="") for start, end in spans),
         video_distractor="Or so.",
+        options={"answer": "So."},
     )
-    row = OptionsRow(id=asked.id, asked=asked, options=(RoledOption(role="answer", text="So."),))
     (folder / "release").mkdir()
     warnings = write_release([row], folder / "release", config(folder))
     assert len(warnings) == warned and all("spans less than 2 seconds" in warning for warning in warnings)
