@@ -166,7 +166,7 @@ CHANGES = {
     # What moves no number is no change, however it is written: these two are of every task.
     "utils/scoring/metrics.py": ("    return fsum(known) / len(known) if", "    return (fsum(known) / len(known)) if"),
     "cli/report.py": ("Scores in percent", "All scores in percent"),
-    "causalvqa/hooks.py": ("\n    return ", "\n    letter = None\n    return "),
+    "causalvqa/benchmark.py": ("    return letter[1]", "    letter = None\n    return letter[1]"),
     "prompts/clip_direction.txt": ("turned around", "turned round"),
     "prompts/cast_bench_judge.txt": ("0", "zero"),
     "mvp/_pairs_template_yaml": ("max_new_tokens: 1024", "max_new_tokens: 16"),

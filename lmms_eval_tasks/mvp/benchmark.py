@@ -13,11 +13,13 @@ import hashlib
 import json
 import logging
 import random
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import typer
@@ -43,6 +45,7 @@ from lmms_eval_tasks.api import (
     SplitManifest,
     TaskKind,
     building,
+    choice_grader,
     no_progress,
     read_prompt,
 )
@@ -51,7 +54,6 @@ from lmms_eval_tasks.api.page import Layout, LayoutPlace, ReferencedMetric, publ
 from lmms_eval_tasks.api.prompts import Prompt, read_closing
 from lmms_eval_tasks.api.release import PublishedStatistics, describe, download_dataset, summarize_names
 from lmms_eval_tasks.api.runs import ChoiceLine
-from lmms_eval_tasks.mvp.hooks import grade
 from lmms_eval_tasks.mvp.raw_downloads import CLIP_SOURCES, find_raw_clips, read_folders
 
 # ---- what paper and release say ------------------------------------------------------------------------------------
@@ -353,6 +355,51 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
         if quiet:
             datasets.enable_progress_bars()
 
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+INTPHYS = {"O1": "object permanence", "O2": "shape constancy", "O3": "spatio-temporal continuity"}
+"""The concepts of IntPhys, by how the names of its clips begin, such as ``_O1_01_2.mp4``."""
+_WORD_END = re.compile(r"[ab]\b")
+
+
+def official_choice(text: str) -> str | None:
+    """Extract a candidate the way the official `extract_pred` does, so that scores compare with published tables.
+
+    What it does, quirks included:
+
+    - The text is lower-cased, and every "a" or "b" that *ends a word* is a match: the article "a", "camera", "grab".
+      The official pattern may take in a preceding "answer:" or "assistant:", but requires none and looks for no word
+      start, so those prefixes change nothing.
+    - With two or more matches the *second* one is the answer, otherwise the only one.
+    - An underscore, digit or letter after the letter hides it (``_B_`` has no match).
+    - The official fallback for one-character responses is unreachable, because the pattern has matched them before.
+
+    Args:
+        text: The model's response; any string.
+
+    Returns:
+        A for the first candidate, B for the second, None where the official function returns False (scored as wrong
+        there, but written to the leaderboard file as the first candidate).
+
+    Source: facebookresearch/minimal_video_pairs@149e336, tasks/mvp/utils.py, `extract_pred`.
+    """
+    matches = [match.group() for match in islice(_WORD_END.finditer(text.lower()), 2)]
+    return matches[-1].upper() if matches else None
+
+
+def strata(row: Row) -> dict[str, str]:
+    """Subset and source of a row, and the concept that a GRASP clip's folder or an IntPhys clip's name says."""
+    *folders, name = PurePosixPath(row["clip"]).parts
+    concept = None
+    if row["source"] == "grasp":
+        concept = next(iter(folders[:1:-1]), None)
+    elif row["source"] == "intphys":
+        concept = INTPHYS.get(name.lstrip("_").partition("_")[0])
+    return {"subset": row["subset"], "source": row["source"], **({"concept": concept} if concept else {})}
+
+
+grade = choice_grader(official_choice, stratum=strata)
 
 # ---- the official prompt, in lmms-eval -----------------------------------------------------------------------------
 

@@ -29,8 +29,6 @@ from lmms_eval_tasks.yocausal.ranking import correlate
 
 PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""
-
-
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark=TASK,
     part="labelling prompt",
@@ -39,7 +37,6 @@ OFFICIAL_PROMPT = OfficialPrompt(
     replaces=PROMPT_ID,
     for_items=False,
 )
-
 LONGEST_SIDE = 512
 
 
@@ -91,8 +88,8 @@ def label_clips(
         verdict = verdicts.get(row["item_id"], Verdict[Any](None, "no clip", model, prompt.signature))
         reply = verdict.reply
         causal, confidence, reasoning = (reply.verdict, reply.confidence, reply.reasoning) if reply else (None,) * 3
-        made_with = verdict.reason, verdict.model, verdict.prompt
-        labels.append(Label(row["item_id"], causal, confidence, reasoning, *made_with))
+        made = verdict.reason, verdict.model, verdict.prompt
+        labels.append(Label(row["item_id"], causal, confidence, reasoning, *made))
     return labels
 
 
@@ -110,34 +107,21 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
 
 def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds."""
-    expected = count_frames(path)
+    expected = -1
     while True:
-        last = expected - 1
-        chosen = {round(number * last / max(1, count - 1)) for number in range(count)}
         images, shown = [], 0
         with FrameStream(path) as stream:
+            expected = stream.stated_frames if expected < 0 else expected
+            chosen = {round(number * (expected - 1) / max(1, count - 1)) for number in range(count)}
             # As stored, as what earlier labels are of.
             for number, frame in enumerate(stream.frames(as_stored=True)):
                 shown = number + 1
                 if number in chosen:
                     images.append(as_jpeg(stream.pixels(frame, "rgb24"), LONGEST_SIDE))
-            fps = stream.fps
-        # A damaged clip may hold packets of which no frame comes.
         if shown == expected:
-            return tuple(images), shown / (fps or 1)
+            return tuple(images), shown / (stream.fps or 1)
+        # The file does not say how many frames it shows, or says it wrongly.
         expected = shown
-
-
-def count_frames(path: Path) -> int:
-    """Count the displayable frames of a clip's file without decoding any; a damaged clip may yield fewer."""
-    import av
-
-    try:
-        with av.open(str(path)) as container:
-            packets = container.demux(container.streams.video[0])
-            return sum(1 for packet in packets if packet.size and not packet.is_discard)
-    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-        raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:

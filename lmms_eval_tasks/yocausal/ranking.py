@@ -64,6 +64,11 @@ class Ranking:
     warnings: tuple[str, ...]
     apart: tuple[str, ...]
 
+    @property
+    def places(self) -> dict[str, float]:
+        """Model to its rank, which equal ones share, negative, so that a better model has the greater value."""
+        return {run.model: -float(run.rank) for run in self.runs}
+
 
 def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
     """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank."""
@@ -139,8 +144,7 @@ def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] 
     warnings = []
     if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
         warnings.append("The runs were asked about different pairs.")
-    sets = {run.set_of(TASK) for run in runs}
-    if len(sets) > 1:
+    if len(sets := {run.set_of(TASK) for run in runs}) > 1:
         warnings.append(f"The runs are of several sets: {'; '.join(sorted(one.text for one in sets))}.")
     return Ranking(tuple(rows), tuple(warnings), tuple(sorted({run.apart([TASK]) for run in runs} - {""})))
 
@@ -191,24 +195,10 @@ def correlate(
     return Correlation(names, len(models), tau, tau_p, pearson, pearson_p)
 
 
-def places(ranking: Ranking) -> dict[str, float]:
-    """Model to its rank, which equal ones share, negative, so that a better model has the greater value."""
-    return {run.model: -float(run.rank) for run in ranking.runs}
-
-
-@dataclass(frozen=True)
-class Judges:
-    """Rankings of the same runs by the labels of several judges."""
-
-    rankings: Mapping[str, Ranking]
-    agreement: tuple[Correlation, ...]
-    warnings: tuple[str, ...]
-
-
-def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> Judges:
+def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> dict[str, Ranking]:
     """Rank runs by the labels that their records hold, then by those of each file; the losses stay what they are."""
     items = {record.item_id for run in runs for record in run.records.get(TASK, ())}
-    rankings, warnings = {PREPARED: rank_runs(runs)}, []
+    rankings = {PREPARED: rank_runs(runs)}
     for name, file in zip(_numbered([file.stem for file in files], [PREPARED]), files, strict=True):
         labels = {item: row.vlm_causality for item, row in read_labels(file, items, (CAUSALITY,)).items()}
         relabelled = []
@@ -216,19 +206,23 @@ def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> Judges:
             records = run.records.get(TASK, ())
             changed = tuple(one.with_fields(**{CAUSALITY: labels.get(one.item_id)}) for one in records)
             relabelled.append(replace(run, records={TASK: changed}))
-        rankings[name] = rank_runs(relabelled)
+        ranking = rank_runs(relabelled)
         if unlabelled := sum(labels.get(item) is None for item in items):
-            warnings.append(f"{file.name} has no label for {unlabelled:,} of {len(items):,} pairs.")
-    agreement = [
-        correlate(places(rankings[first]), places(rankings[second]), (first, second))
-        for first, second in combinations(rankings, 2)
-    ]
-    return Judges(rankings, tuple(agreement), tuple(warnings))
+            warning = f"{file.name} has no label for {unlabelled:,} of {len(items):,} pairs."
+            ranking = replace(ranking, warnings=(*ranking.warnings, warning))
+        rankings[name] = ranking
+    return rankings
+
+
+def agreement(rankings: Mapping[str, Ranking]) -> list[Correlation]:
+    """Correlate the orders of the same runs by the labels of several judges, two at a time."""
+    order = {name: ranking.places for name, ranking in rankings.items()}
+    return [correlate(order[first], order[second], (first, second)) for first, second in combinations(order, 2)]
 
 
 def correlate_scores(ranking: Ranking, file: Path) -> tuple[Correlation, ...]:
     """Correlate the order of a ranking with each column of a table of models."""
-    ranked = places(ranking)
+    ranked = ranking.places
     scores = read_scores(file, list(ranked))
     return tuple(correlate(ranked, values, ("rank", column)) for column, values in scores.items())
 
@@ -300,14 +294,14 @@ def rank(
     finished = [read_run(run) for run in runs or []]
     ranked = without_null_prompt(finished)
     models = published_scores() if published else {}
-    judges = rank_by_labels(ranked, labels or []) if ranked or not models else Judges({}, (), ())
+    judges = rank_by_labels(ranked, labels or []) if ranked or not models else {}
     prepared = rank_runs(ranked, models)
     if models and prepared.apart:
-        models, prepared = {}, judges.rankings[PREPARED]
+        models, prepared = {}, judges[PREPARED]
     console = make_console()
     for note in dict.fromkeys(note for run in finished for note in run.notes):
         console.print(f"note: {note}.", style="yellow", soft_wrap=True)
-    for name, one in {**judges.rankings, PREPARED: prepared}.items():
+    for name, one in {**judges, PREPARED: prepared}.items():
         for why in one.apart:
             console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
         title = f"labels: {name}" if labels else None
@@ -317,16 +311,18 @@ def rank(
             counts = "printed" if row.pairs is None else row.pairs, "" if row.unscored is None else row.unscored
             table.add_row(row.model, *map(str, (row.rank, row.total, *ranks, *counts)))
         console.print(table)
-    left_out = ["Published models are left out: they are of the whole release."] if published and not models else []
-    for warning in (*prepared.warnings, *judges.warnings, *left_out):
+    warnings = [warning for one in (prepared, *judges.values()) for warning in one.warnings]
+    if published and not models:
+        warnings.append("Published models are left out: they are of the whole release.")
+    for warning in dict.fromkeys(warnings):
         console.print(f"warning: {warning}", style="yellow")
     console.print(
         "Ranked by the sum of RSI rank and CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points."
     )
     if len(ranked) < len(finished):
         console.print("Runs with prompt=null are not ranked; where there is one with the caption, see below.")
-    if judges.agreement:
-        _print_correlations(console, "agreement of the rankings", judges.agreement)
+    if compared := agreement(judges):
+        _print_correlations(console, "agreement of the rankings", compared)
     if against:
         _print_correlations(console, "rank against other values", correlate_scores(prepared, against))
         console.print("A positive value: the better rank goes with the greater value or the later date.")

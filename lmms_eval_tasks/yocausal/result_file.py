@@ -131,16 +131,9 @@ class PairLosses(LogForm):
     def of(cls, answer: DenoisingResponse) -> PairLosses:
         """What the file needs of an answer that has losses."""
         assert answer.loss is not None
-        return cls(
-            item_id=answer.item_id,
-            forward=answer.loss.forward,
-            backward=answer.loss.backward,
-            steps=StepsForm(**losses_by_timestep(answer)),
-            timesteps=answer.timesteps,
-            settings=answer.settings,
-            digest=answer.settings_digest,
-            versions=answer.versions,
-        )
+        kept = answer.model_dump(include={"item_id", "timesteps", "settings", "versions"})
+        steps = StepsForm(**losses_by_timestep(answer))
+        return cls(**kept, **answer.loss.model_dump(), steps=steps, digest=answer.settings_digest)
 
 
 def losses_by_timestep(answer: DenoisingResponse) -> dict[str, list[float]]:
@@ -220,20 +213,19 @@ class PairEntry(OpenRow):
     def of(cls, row: Mapping[str, Any], item: Mapping[str, Any]) -> PairEntry:
         """The pair of a prepared row with its losses."""
         released = json.loads(row["released"])
-        losses = {}
+        losses = []
         for side in SIDES:
             steps = zip(item["timesteps"], item["steps"][side], strict=True)
             by_step = {f"{step:g}": _finite(loss) for step, loss in steps}
-            losses[side] = LossesEntry(total_accumulated_loss=_finite(item[side]), step_losses=by_step)
+            losses.append(LossesEntry(total_accumulated_loss=_finite(item[side]), step_losses=by_step))
         return cls(
-            **{name: released[name] for name in ("id", "video_path_forward", "video_path_backward")},
-            dataset_source=row["dataset_source"],
             prompt=row["caption"] or "",
-            original_resolution=released["resolution"],
-            **{name: row[name] for name in LABELS},
-            forward_metrics=losses["forward"],
-            backward_metrics=losses["backward"],
-            comparison=ComparisonEntry.of(losses["forward"], losses["backward"]),
+            original_resolution=released.pop("resolution"),
+            **released,
+            **{name: row[name] for name in ("dataset_source", *LABELS)},
+            forward_metrics=losses[0],
+            backward_metrics=losses[1],
+            comparison=ComparisonEntry.of(*losses),
             dataset=official_dataset(row["dataset_source"] or row["subset"]),
         )
 
@@ -250,6 +242,9 @@ class PairEntry(OpenRow):
     @property
     def name(self) -> str:
         return f"{describe(self.id)} of {describe(self.official_dataset)}"
+
+
+KEPT_SETTINGS = ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
 
 
 def _metrics_of(pairs: Sequence[PairEntry]) -> dict[str, dict[str, Any]]:
@@ -289,10 +284,7 @@ def build_result(items: Items, rows: Sequence[Mapping[str, Any]]) -> dict[str, A
             "resolution": [settings.get("height"), settings.get("width")],
             "window_size": settings.get("frames"),
             "timesteps_sampled": items[0]["timesteps"],
-            **{
-                name: settings.get(name)
-                for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
-            },
+            **{name: settings.get(name) for name in KEPT_SETTINGS},
             "settings_digests": sorted({item["digest"] for item in items}),
             "versions": {name: ", ".join(versions) for name, versions in read_versions(items).items()},
         },
@@ -342,27 +334,25 @@ TOLERANCE = 1e-6
 
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
-    """Check a file's form, its numbers against its pairs, and its pairs against the prepared table where there is
-    one."""
-    table = prepared.get(SPLIT)
+    """Check a file's form, its numbers against its pairs, and its pairs against a prepared table."""
+    title, table = f"{CARD.title}, split {SPLIT}", prepared.get(SPLIT)
     result = read_object(path, ResultFile, issues)
-    pairs = result.per_video_results if result else []
-    notes: list[str] = []
-    if result is not None:
-        if not pairs:
-            issues.add("per_video_results", "Expected at least one pair, but", "there is none")
-        attendance = Attendance({}, "per_video_results.id", "each pair of a dataset", issues)
-        for number, pair in enumerate(pairs, 1):
-            attendance.add((pair.official_dataset, pair.id), pair.name, f"entry {number}")
-            _check_pair(pair, f"{pair.name}, entry {number}", issues)
-        _check_metrics(result, issues)
-        if result.model_info.get("parameters") is None:
-            notes.append(NO_PARAMETERS)
-        if table:
-            notes += _compare_with_table(pairs, table, allow_incomplete, issues)
+    if result is None:
+        return Checked(title, 0, 0, "")
+    pairs, notes = result.per_video_results, list[str]()
+    if not pairs:
+        issues.add("per_video_results", "Expected at least one pair, but", "there is none")
+    attendance = Attendance({}, "per_video_results.id", "each pair of a dataset", issues)
+    for number, pair in enumerate(pairs, 1):
+        attendance.add((pair.official_dataset, pair.id), pair.name, f"entry {number}")
+        _check_pair(pair, f"{pair.name}, entry {number}", issues)
+    _check_metrics(result, issues)
+    if result.model_info.get("parameters") is None:
+        notes.append(NO_PARAMETERS)
+    if table:
+        notes += _compare_with_table(pairs, table, allow_incomplete, issues)
     ids = f"the pairs against {table}" if table else "no ids: the data is not prepared here"
-    checked = f"the form, the metrics against the pairs, and {ids}"
-    return Checked(f"{CARD.title}, split {SPLIT}", len(pairs), 0, checked, tuple(notes), table)
+    return Checked(title, len(pairs), 0, f"the form, the metrics against the pairs, and {ids}", tuple(notes), table)
 
 
 def _check_pair(pair: PairEntry, where: str, issues: Problems) -> None:

@@ -18,8 +18,7 @@ from refusals import refusal
 from releases import QUESTION, WITHHELD, write_causalvqa, zip_folder
 from sample_runs import at
 
-from lmms_eval_tasks.causalvqa.benchmark import PAIR_ACCURACY_STRATA_MEAN, prepare, read_items
-from lmms_eval_tasks.causalvqa.hooks import official_choice, strata
+from lmms_eval_tasks.causalvqa.benchmark import PAIR_ACCURACY_STRATA_MEAN, official_choice, prepare, read_items, strata
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.card import SetKind

@@ -14,8 +14,15 @@ from oracles import read_oracle
 from releases import mvp_pair, write_clip, write_snapshot
 
 from lmms_eval_tasks.finished.submit import validate
-from lmms_eval_tasks.mvp.benchmark import SUBSETS, pair_at_random, prepare, read_candidates, read_items
-from lmms_eval_tasks.mvp.hooks import official_choice, strata
+from lmms_eval_tasks.mvp.benchmark import (
+    SUBSETS,
+    official_choice,
+    pair_at_random,
+    prepare,
+    read_candidates,
+    read_items,
+    strata,
+)
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import as_lines

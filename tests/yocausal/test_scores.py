@@ -38,9 +38,9 @@ from lmms_eval_tasks.yocausal.card import (
 )
 from lmms_eval_tasks.yocausal.ranking import (
     Ranking,
+    agreement,
     correlate,
     correlate_scores,
-    places,
     published_scores,
     rank_by_labels,
     rank_models,
@@ -112,7 +112,7 @@ def test_a_correlation_of_too_little_is_none_and_equal_models_share_a_rank() -> 
         correlation = correlate({"a": 1.0, "b": 2.0, "c": 3.0}, other)
         assert (correlation.models, correlation.tau, correlation.pearson) == found
     shared = {"a": (60.0, 2.0), "b": (50.0, 1.0), "c": (50.0, 1.0)}
-    assert places(ranking_of(shared)) == {"a": -1, "b": -2, "c": -2}
+    assert ranking_of(shared).places == {"a": -1, "b": -2, "c": -2}
 
 
 def run(name: str, causal: str, other: str = "", kind: SetKind = SetKind.OFFICIAL, task: str = "yocausal") -> Run:
@@ -175,16 +175,16 @@ def test_other_labels_split_the_same_losses_anew(tmp_path: Path) -> None:
     runs = [run("first", "++", "--"), run("second", "--", "++")]
     judges = rank_by_labels(runs, [labels(tmp_path / "gpt.jsonl", "--++"), labels(tmp_path / "qwen.jsonl", "?-++")])
     given, turned = [("first", 100.0), ("second", -100.0)], [("second", 100.0), ("first", -100.0)]
-    found = {name: [(one.model, one.cci) for one in of.runs] for name, of in judges.rankings.items()}
+    found = {name: [(one.model, one.cci) for one in of.runs] for name, of in judges.items()}
     assert found == {"as prepared": given, "gpt": turned, "qwen": turned}
-    assert [(one.names, one.tau) for one in judges.agreement] == [
+    assert [(one.names, one.tau) for one in agreement(judges)] == [
         (("as prepared", "gpt"), -1.0), (("as prepared", "qwen"), -1.0), (("gpt", "qwen"), 1.0),
     ]  # fmt: skip
-    assert judges.warnings == ("qwen.jsonl has no label for 1 of 4 pairs.",)
-    assert rank_runs(runs).runs == judges.rankings["as prepared"].runs
+    assert judges["gpt"].warnings == () and judges["qwen"].warnings == ("qwen.jsonl has no label for 1 of 4 pairs.",)
+    assert rank_runs(runs).runs == judges["as prepared"].runs
     # Files of one name stay apart.
     files = [labels(tmp_path / name / "gpt.jsonl", "++--") for name in ("one", "other")]
-    assert list(rank_by_labels(runs[:1], files).rankings) == ["as prepared", "gpt #1", "gpt #2"]
+    assert list(rank_by_labels(runs[:1], files)) == ["as prepared", "gpt #1", "gpt #2"]
 
 
 def test_tables_of_scores_are_read_with_dates_and_gaps_and_every_fault_is_named(
