@@ -8,17 +8,46 @@ Figure 6b compares the judge's causality labels of 60 clips with people's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import typer
 
-from lmms_eval_tasks.api import AskedItem, Benchmark, Inquiry, OfferedChoice, Row, TaskKind
-from lmms_eval_tasks.api.losses import AnswerForm
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    AskedItem,
+    Benchmark,
+    Column,
+    Inquiry,
+    OfferedChoice,
+    Panel,
+    Record,
+    Row,
+    RunRecords,
+    TaskKind,
+    share_plot,
+)
+from lmms_eval_tasks.api.losses import AnswerForm, read_denoising
+from lmms_eval_tasks.api.page import (
+    AnswerView,
+    ItemView,
+    Layout,
+    LayoutPlace,
+    outcome_panel,
+    scatter_panel,
+    timestep_plot,
+)
 from lmms_eval_tasks.api.people import HumanStudy
-from lmms_eval_tasks.yocausal import card, hooks, labelling, ranking, report, result_file
-from lmms_eval_tasks.yocausal.card import CARD, CAUSALITY, DISCRIMINABLE, SUBSETS, stratum
+from lmms_eval_tasks.yocausal import card, hooks, labelling, ranking, result_file
+from lmms_eval_tasks.yocausal.card import CARD, CAUSALITY, DISCRIMINABLE, FORWARD, SUBSETS, TASK, stratum
 from lmms_eval_tasks.yocausal.prepare import own_columns, prepare
+from lmms_eval_tasks.yocausal.result_file import losses_by_timestep
 
 STUDY = HumanStudy(
     versions={"forward_first": "SECOND", "reversed_first": "FIRST"},
@@ -63,24 +92,140 @@ def ask_causality(rows: Sequence[Row]) -> list[AskedItem]:
     """Whether the forward clip of each pair that a judge has labelled shows cause and effect; the label is its key."""
     choices = OfferedChoice(CAUSAL, "Y", "Yes, it does"), OfferedChoice(NOT_CAUSAL, "N", "No, it does not")
     question = "Is there an event in this clip that visibly causes another event in it?"
-    asked = []
-    for row in rows:
-        if row[CAUSALITY] is not None:
-            name, key = row["item_id"], CAUSAL if row[CAUSALITY] else NOT_CAUSAL
-            asked.append(AskedItem(name, name, question, {"": (row["clip"],)}, choices, key))
-    return asked
+    keys = {True: CAUSAL, False: NOT_CAUSAL}
+    return [
+        AskedItem(row["item_id"], row["item_id"], question, {"": (row["clip"],)}, choices, keys[row[CAUSALITY]])
+        for row in rows
+        if row[CAUSALITY] is not None
+    ]
 
 
 INQUIRIES = {
     "answer": Inquiry("choice", ask_pairs, responses=15, attention=2),
     "causality": Inquiry(
-        "choice",
-        ask_causality,
-        attention=2,
-        positive=CAUSAL,
-        paper={"F1": "82.76", "Kendall tau-b": "0.7613"},
+        "choice", ask_causality, attention=2, positive=CAUSAL, paper={"F1": "82.76", "Kendall tau-b": "0.7613"}
     ),
 }
+
+# ---- what a report shows -------------------------------------------------------------------------------------------
+
+WINNERS = ("forward", "backward", "tie", "non-finite", "unscored")
+COLUMNS = (
+    Column(card.RSI, interval=True),
+    Column(card.RSI, "vs 50", against=CARD.chance["rsi"]),
+    Column(card.CCI, interval=True),
+    Column(card.CCI_NORMALISED, interval=True),
+    *map(Column, (card.RSI_CAUSAL, card.RSI_NON_CAUSAL, card.RSI_SYMMETRIC)),
+    *map(Column, (card.TIE_RATE, card.NON_FINITE_RATE, card.UNSCORED_RATE, card.PAIRS)),
+)
+VLM_COLUMNS = (
+    Column(PAIR_ACCURACY, interval=True),
+    Column(SINGLE_ACCURACY, interval=True),
+    Column(card.HUMAN_PROTOCOL),
+    *map(Column, COMMON_METRICS[:2]),
+    Column(PAIRS_SCORED),
+)
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    note = (
+        "Numbers are the runs. Lines cross at chance: right of it a model finds time "
+        "running forward more likely, above it more so where there is cause and effect."
+    )
+    rsi, cci = card.references(task, 0)
+    compared = scatter_panel("RSI against CCI", runs, rsi, cci, note)
+    counts = [Counter((record.answered or "unscored").replace("_", "-") for record in run.records) for run in runs]
+    winners = Panel(
+        "Which direction has the lower loss",
+        share_plot("Pairs of each run by winner", runs, counts, WINNERS),
+        "Ties are no wins and stay in the denominator, as in the official code.",
+    )
+    return [compared, winners, *_by_timestep(runs), outcome_panel(runs)]
+
+
+def _by_timestep(runs: Sequence[RunRecords]) -> list[Panel]:
+    """The mean loss of each direction at each timestep, a figure a run: the losses of two models have no common
+    scale."""
+    figures = []
+    for run in runs:
+        timesteps = sorted({one for record in run.records for one in record.fields.get("timesteps") or ()})
+        if timesteps:
+            sides = {"forward": "forward", "reversed": "backward"}
+            curves = [(name, run, partial(card.loss_at, side)) for name, side in sides.items()]
+            caption = f"Mean loss of {run.name} by timestep, of clips as filmed and reversed"
+            figures.append(timestep_plot(caption, timesteps, curves, run, digits=4))
+    note = (
+        "Means over the pairs with finite losses, from little noise to much. Bars are 95% intervals over clips of each "
+        "direction alone; a pair's two losses go together, so its winner is surer than they look."
+    )
+    return [Panel("Loss against the timestep", figures, note)] if figures else []
+
+
+def item_view(record: Record, row: Row) -> ItemView:
+    return ItemView(_clips(row), text=row["caption"] or "No caption.")
+
+
+def _clips(row: Row) -> dict[str, str]:
+    return {"forward": row["clip"], "reversed": row["clip_backward"]}
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    loss = record.fields.get("loss") or {}
+    facts = {f"loss {side}": f"{value:.6g}" for side, value in loss.items()}
+    answer = read_denoising(response)
+    if answer is None or answer.losses is None:
+        return AnswerView(facts)
+    sides = {
+        name: list(zip(answer.timesteps, losses, strict=True))
+        for name, losses in zip(_clips(row), losses_by_timestep(answer).values(), strict=True)
+    }
+    return AnswerView(facts, curves=sides, axes=("timestep, from clean to noise", "loss"))
+
+
+def vlm_item_view(record: Record, row: Row) -> ItemView:
+    return ItemView(_clips(row), unasked=("reversed",) if record.expected == FORWARD else ("forward",))
+
+
+def vlm_answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    credit = record.fields.get("human_credit")
+    return AnswerView({"credit by the protocol for people": "none" if credit is None else f"{credit:g}"})
+
+
+OF_RUNS = "Of runs, `lmms-eval-tasks yocausal rank RUNS {}` has them."
+
+
+def _compared(entry: Mapping[str, Any]) -> str:
+    """Return the quantity with which the ranking is compared, and the number of models."""
+    other = entry["metric"].removeprefix("correlation of aggregate ranking with ")
+    return f"{other}, {entry['model']}" if other != entry["metric"] else str(entry["model"])
+
+
+def _correlations(number: str, what: str, option: str) -> Layout:
+    places: Sequence[LayoutPlace] = (
+        LayoutPlace("Kendall tau", TASK, None, {}),
+        LayoutPlace("p", TASK, None, {}, field="p_value"),
+    )
+    sources = (f"YoCausal Table {number}",)
+    return Layout(f"Table {number}: {what}", sources, places, name=_compared, digits=4, note=OF_RUNS.format(option))
+
+
+LAYOUTS = (
+    _correlations("3", "the ranking by one judge's labels against another's", "--labels FILE"),
+    Layout(
+        "Table 5: models on causal and other clips",
+        ("YoCausal Table 5",),
+        [
+            LayoutPlace("causal", TASK, card.RSI_CAUSAL, {"metric": "RSI(Dc)"}),
+            LayoutPlace("not causal", TASK, card.RSI_NON_CAUSAL, {"metric": "RSI(Dnc)"}),
+            LayoutPlace("difference", TASK, card.CCI, {"metric": "CCI(D)"}),
+            LayoutPlace("normalised", TASK, card.CCI_NORMALISED, {"metric": "Normalized CCI"}),
+        ],
+        digits=2,
+    ),
+    _correlations("6", "the ranking against other scores, dates and sizes", "--published --against FILE"),
+)
+
+# ---- all of it -----------------------------------------------------------------------------------------------------
 
 commands = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 commands.command()(ranking.rank)
@@ -91,11 +236,11 @@ DENOISING = TaskKind(
     ask=hooks.ask,
     grade=hooks.grade,
     warn=hooks.warnings,
-    columns=report.COLUMNS,
-    references=report.references,
-    panels=report.panels,
-    item_view=report.item_view,
-    answer_view=report.answer_view,
+    columns=COLUMNS,
+    references=card.references,
+    panels=panels,
+    item_view=item_view,
+    answer_view=answer_view,
     visuals=("clip", "clip_backward"),
     answer_form=AnswerForm.LOSSES,
     log_form=hooks.PairLine,
@@ -105,11 +250,11 @@ DENOISING = TaskKind(
 VLM = TaskKind(
     metrics=card.VLM_METRICS,
     grade=hooks.grade_direction,
-    columns=report.VLM_COLUMNS,
-    references=report.vlm_references,
+    columns=VLM_COLUMNS,
+    references=card.vlm_references,
     members="directions",
-    item_view=report.vlm_item_view,
-    answer_view=report.vlm_answer_view,
+    item_view=vlm_item_view,
+    answer_view=vlm_answer_view,
     rows=hooks.both_directions,
     row_id=lambda item_id: item_id.rpartition("_")[0],
     log_form=hooks.DirectionLine,
@@ -121,9 +266,9 @@ VLM = TaskKind(
 
 BENCHMARK = Benchmark(
     card=CARD,
-    folder=report.FOLDER,
+    folder=card.FOLDER,
     kinds={"denoising": DENOISING, "vlm": VLM},
-    layouts=report.LAYOUTS,
+    layouts=LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     submission=result_file.FORM,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.api import (
@@ -24,6 +24,7 @@ from lmms_eval_tasks.api import (
     Record,
     SplitFacts,
 )
+from lmms_eval_tasks.api.page import ReferencedMetric, published_models
 from lmms_eval_tasks.api.release import PublishedStatistics
 
 # Pairs per subset, and the seconds that are taken of its source's videos: paper, section on data (Animal Kingdom,
@@ -36,6 +37,18 @@ LABELS = CAUSALITY, DISCRIMINABLE = ("vlm_causality", "human_discriminable")
 QUESTION = "Is this clip played forward, as it was filmed, or reversed?"
 OPTIONS = ("It is played forward.", "It is played in reverse.", "It cannot be told.")
 FORWARD, REVERSED, UNKNOWN = "A", "B", "C"
+
+PEOPLE = (
+    Human(
+        metric="rsi",
+        split=SPLIT,
+        percent=79.08,
+        source="paper, Table 4",
+        caveat="an unknown counts half there, as in rsi_human_protocol here; 132 answers cannot give the figure "
+        "printed for Physics",
+    ),
+    Human(metric="cci", split=SPLIT, percent=8.67, source="paper, Table 5", caveat="percentage points"),
+)
 
 CARD = Card(
     name=TASK,
@@ -58,17 +71,7 @@ CARD = Card(
     },
     strata_columns=("subset",),
     chance={"rsi": 50.0, "cci": 0.0},
-    human=(
-        Human(
-            metric="rsi",
-            split=SPLIT,
-            percent=79.08,
-            source="paper, Table 4",
-            caveat="an unknown counts half there, as in rsi_human_protocol here; 132 answers cannot give the figure "
-            "printed for Physics",
-        ),
-        Human(metric="cci", split=SPLIT, percent=8.67, source="paper, Table 5", caveat="percentage points"),
-    ),
+    human=PEOPLE,
     prompt_sha256={"labelling prompt": "be886599bd6ca6cb982f0a7d653737cde0626fc20ee6d83a69acd2b850bb8383"},
     hub_id="YouZhe/YoCausal-dataset",
     prepare_command="lmms-eval-tasks prepare yocausal",
@@ -95,18 +98,12 @@ def compare_losses(forward: float, backward: float) -> Winner:
     return Winner.FORWARD if forward < backward else Winner.BACKWARD
 
 
-HUMAN_CCI = next(human.percent for human in CARD.human if human.metric == "cci")
-
-
 def stratum(row: Mapping[str, Any]) -> dict[str, str]:
-    def name(label: bool | None, yes: str, no: str) -> str:
-        return "unlabelled" if label is None else yes if label else no
-
     return {
         "subset": row["subset"],
         "category": row["category"],
-        "causality": name(row[CAUSALITY], "causal", "not causal"),
-        "people": name(row[DISCRIMINABLE], "can tell", "cannot tell"),
+        "causality": {True: "causal", False: "not causal", None: "unlabelled"}[row[CAUSALITY]],
+        "people": {True: "can tell", False: "cannot tell", None: "unlabelled"}[row[DISCRIMINABLE]],
         "motion_symmetric": "symmetric" if row["motion_symmetric"] else "other",
     }
 
@@ -117,10 +114,6 @@ def _subset(record: Record) -> str:
 
 def _wins(record: Record) -> float | None:
     return None if record.answered is None else float(record.answered == Winner.FORWARD.value)
-
-
-def _is_winner(winner: Winner, record: Record) -> float | None:
-    return None if record.answered is None else 100.0 * (record.answered == winner.value)
 
 
 RSI = Metric("rsi", "RSI", _wins, stratum=_subset, transform=lambda share: 100.0 * share, value_bounds=(0.0, 1.0))
@@ -149,16 +142,22 @@ CCI_NORMALISED = replace(
     CCI,
     name="cci_normalised",
     title="% of human",
-    transform=lambda difference: 100.0 * (100.0 * difference) / HUMAN_CCI,
+    transform=lambda difference: 100.0 * (100.0 * difference) / PEOPLE[1].percent,
     unit="%",
 )
 """CCI as a percent of people's, which is taken as known."""
 RSI_SYMMETRIC = RSI.within("motion_symmetric", lambda record: bool(record.fields["motion_symmetric"]))
-TIE_RATE = Metric("tie_rate", "ties", partial(_is_winner, Winner.TIE), higher_is_better=False)
-NON_FINITE_RATE = Metric(
-    "non_finite_rate", "non-finite", partial(_is_winner, Winner.NON_FINITE), higher_is_better=False
-)
-"""Percent of scored pairs with a loss that is NaN or infinite."""
+
+
+def _rate_of(winner: Winner, title: str) -> Metric:
+    def value(record: Record) -> float | None:
+        return None if record.answered is None else 100.0 * (record.answered == winner.value)
+
+    return Metric(f"{winner.value}_rate", title, value, higher_is_better=False)
+
+
+TIE_RATE, NON_FINITE_RATE = _rate_of(Winner.TIE, "ties"), _rate_of(Winner.NON_FINITE, "non-finite")
+"""Percent of scored pairs whose losses are equal, or one of which is NaN or infinite."""
 UNPARSED_RATE = Metric(
     "unparsed_rate",
     "unparsed",
@@ -221,3 +220,27 @@ VLM_METRICS = (
     PAIRS_SCORED,
     *COMMON_METRICS,
 )
+
+# ---- what stands beside them ---------------------------------------------------------------------------------------
+
+FOLDER = Path(__file__).parent
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """RSI and CCI beside their published figures: paper, Tables 4 and 5."""
+    rsi = published_models(FOLDER, source="YoCausal Table 4", without=("Human",), metric="RSI", split="all (RSI(D))")
+    cci = published_models(FOLDER, source="YoCausal Table 5", without=("Human",), metric="CCI(D)")
+    return (
+        ReferencedMetric(RSI, CARD.chance["rsi"], PEOPLE[:1], rsi),
+        ReferencedMetric(CCI, CARD.chance["cci"], PEOPLE[1:], cci),
+    )
+
+
+def vlm_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """The score of the study of people beside theirs, then the accuracies."""
+    note = "Scored as the paper's study of people was: an answer that it cannot be told counts half."
+    return (
+        ReferencedMetric(HUMAN_PROTOCOL, CARD.chance["rsi"], PEOPLE[:1], note=note),
+        ReferencedMetric(PAIR_ACCURACY),
+        ReferencedMetric(SINGLE_ACCURACY),
+    )

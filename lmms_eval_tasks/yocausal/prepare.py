@@ -192,31 +192,27 @@ def _read_pair(
 
     A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
     """
-    paths = row.video_path_forward, row.video_path_backward
-    forward, backward = (
-        _find(root, subset, side, PurePosixPath(path.lstrip("/")))
-        for side, path in zip(("fwd", "bwd"), paths, strict=True)
-    )
+    forward = _find(root, subset, "fwd", row.video_path_forward)
+    backward = _find(root, subset, "bwd", row.video_path_backward)
     if forward == backward:
         named = "video_path_forward and video_path_backward"
         problems.add(row.where, f"Expected two clips, but {named} name the same file.")
         return
-    labels: dict[str, bool | None] = {}
-    for name in LABELS:
-        label = getattr(row, name)
-        labels[name] = label if isinstance(label, bool) else None
-        if label is not labels[name]:
-            problems.warn(f"{file}: {name} that are neither true nor false and count as none", f"id {row.id}")
     meta = row.meta if isinstance(row.meta, dict) else {}
-    numbers: list[float | None] = []
-    for name, most in MOST.items():
-        value = meta.get(name)
-        if isinstance(value, bool) or not (isinstance(value, int | float) and 0 <= value <= most):
-            if value is not None:
-                problems.warn(f"{file}: {name} that are no numbers up to {most:,} and count as none", f"id {row.id}")
-            value = None
-        numbers.append(value)
-    fps, frames = numbers
+
+    def known(name: str, value: Any, is_one: bool, what: str) -> Any:
+        if value is not None and not is_one:
+            problems.warn(f"{file}: {name} that are {what} and count as none", f"id {row.id}")
+        return value if is_one else None
+
+    labels = {
+        name: known(name, label := getattr(row, name), isinstance(label, bool), "neither true nor false")
+        for name in LABELS
+    }
+    fps, frames = (
+        known(name, value := meta.get(name), _is_number(value, most), f"no numbers up to {most:,}")
+        for name, most in MOST.items()
+    )
     try:
         # A result file, which repeats it, cannot hold NaN.
         json.dumps(resolution := meta.get("resolution"), allow_nan=False)
@@ -226,7 +222,7 @@ def _read_pair(
         subset,
         row.id,
         (forward.name, backward.name),
-        paths,
+        (row.video_path_forward, row.video_path_backward),
         row.prompt.strip() or None if isinstance(row.prompt, str) else None,
         resolution,
         dataset_source=row.dataset_source,
@@ -242,9 +238,13 @@ def _read_pair(
     pairs.append(pair)
 
 
-def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> Path:
+def _is_number(value: object, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _find(root: Path, subset: str, side: str, path: str) -> Path:
     """A clip's file by the path that the metadata gives, which may begin in a folder that was never released."""
-    folder = root / "subset" / subset
+    folder, name = root / "subset" / subset, PurePosixPath(path.lstrip("/"))
     tails = [PurePosixPath(*name.parts[first:]) for first in range(len(name.parts) - 1)]
     candidates = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
     candidates += [folder / side / name.name, folder / name.name]

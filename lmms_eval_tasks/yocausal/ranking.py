@@ -24,9 +24,8 @@ from lmms_eval_tasks.api.page import compare_records
 from lmms_eval_tasks.api.release import quote, read_csv
 from lmms_eval_tasks.api.runs import Run, read_run
 from lmms_eval_tasks.yocausal import card
-from lmms_eval_tasks.yocausal.card import CAUSALITY, TASK
+from lmms_eval_tasks.yocausal.card import CAUSALITY, TASK, references
 from lmms_eval_tasks.yocausal.prepare import read_labels
-from lmms_eval_tasks.yocausal.report import references
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -28,9 +28,9 @@ from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import card, hooks
+from lmms_eval_tasks.yocausal.benchmark import panels
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.hooks import PairFields
-from lmms_eval_tasks.yocausal.report import panels
 from lmms_eval_tasks.yocausal.result_file import build_result
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
