@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lmms_eval_tasks.causalvqa.benchmark import CARD, metadata_name
-from lmms_eval_tasks.construct.causalvqa import filters, versions
+from lmms_eval_tasks.construct.causalvqa import steps
 from lmms_eval_tasks.construct.causalvqa.rows import LETTERS, VERSIONS, PairBuildConfig, QuestionPair, read_questions
 from lmms_eval_tasks.construct.engine.running import Pipeline
 from lmms_eval_tasks.construct.engine.steps import Step
@@ -84,28 +84,28 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
 
 def steps_of(config: PairBuildConfig) -> Sequence[Step]:
     tries = config.tries
-    reviewing = [filters.review_nothing]
+    reviewing = [steps.review_nothing]
     if config.reviews:
-        reviews = filters.read_reviews(config.reviews)
+        reviews = steps.read_reviews(config.reviews)
         reviewing = [
-            filters.apply_reviews.given(reviews, config.clips),
-            filters.repair.given(tries),
-            filters.refuse_flagged_again.given(reviews),
+            steps.apply_reviews.given(reviews, config.clips),
+            steps.repair.given(tries),
+            steps.refuse_flagged_again.given(reviews),
         ]
-    people = filters.ask_nobody.given(config.difficulty)
+    people = steps.ask_nobody.given(config.difficulty)
     if config.responses:
         # A table without its columns is refused before anything is asked.
         next(read_csv(config.responses, COLUMNS), None)
-        people = filters.apply_answers.given(config.responses)
+        people = steps.apply_answers.given(config.responses)
     return [
-        versions.describe.given(config),
-        versions.answer_first.given(config),
-        versions.seed_distractors.given(config),
-        versions.put_plainly.given(tries),
-        versions.refine_distractors.given(tries),
-        versions.write_second_version.given(tries, config.seed),
-        filters.refuse_leaked_keys,
-        filters.blind_filter,
+        steps.describe.given(config),
+        steps.answer_first.given(config),
+        steps.seed_distractors.given(config),
+        steps.put_plainly.given(tries),
+        steps.refine_distractors.given(tries),
+        steps.write_second_version.given(tries, config.seed),
+        steps.refuse_leaked_keys,
+        steps.blind_filter,
         *reviewing,
         people,
     ]

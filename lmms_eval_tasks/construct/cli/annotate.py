@@ -55,11 +55,6 @@ TaskOption = Annotated[str, typer.Option(help="The run's task; needed where it h
 annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark.", rich_help_panel=PEOPLE)
 
 
-@annotate_app.callback()
-def annotate() -> None:
-    """Ask people about a prepared benchmark."""
-
-
 @annotate_app.command()
 def plan(
     benchmark: Annotated[str, typer.Argument(help="A prepared benchmark.")],

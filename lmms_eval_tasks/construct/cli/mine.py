@@ -33,11 +33,6 @@ EXPLAINED = (
 mine_app = typer.Typer(no_args_is_help=True, help="Find parts of a benchmark in candidates.", rich_help_panel=BUILD)
 
 
-@mine_app.callback()
-def mine() -> None:
-    """Find parts of a benchmark in candidates."""
-
-
 @mine_app.command()
 def pairs(
     candidates: Annotated[str, typer.Argument(help=CANDIDATES_HELP)],
@@ -89,7 +84,11 @@ def pairs(
         output.table(table)
         if mining.dropped:
             output.note(f"In no pair: {EXPLAINED}.")
-        _write(out, mining)
+        rows = [pair.to_json() for pair in mining.pairs]
+        if out.suffix == ".jsonl":
+            write_file(out, as_lines(rows))
+        else:
+            write_file(out, csv_text(list(rows[0]), rows) if rows else "")
         output.note(f"{len(mining.pairs):,} pairs by the rule {rule}: {out}", whole=True)
 
 
@@ -145,11 +144,3 @@ def _table(mining: Mining) -> FittingTable:
         dropped = mining.dropped.get(skill, Counter())
         table.add_row(skill, number, len(cosines), span, *(dropped.get(reason, 0) for reason in reasons))
     return table
-
-
-def _write(out: Path, mining: Mining) -> None:
-    rows = [pair.to_json() for pair in mining.pairs]
-    if out.suffix == ".jsonl":
-        write_file(out, as_lines(rows))
-    else:
-        write_file(out, csv_text(list(rows[0]), rows) if rows else "")

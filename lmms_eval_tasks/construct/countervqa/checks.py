@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, read_links
-from lmms_eval_tasks.construct.countervqa.questions import same_words
+from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, causal_graph, read_links
+from lmms_eval_tasks.construct.countervqa.questions import RULES, same_words
 from lmms_eval_tasks.countervqa.release import (
     GRAPHS,
     QUESTIONS,
     ClipGraph,
     CounterfactualQuestion,
-    Level,
     Rule,
-    Verdict,
     asked_goal,
 )
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -139,28 +137,14 @@ def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
     return GraphQuality(counts, tuple(take for take in reference if take not in predicted), unknown)
 
 
-BY_RULE: Mapping[Rule, tuple[Level, Verdict]] = {
-    "adjacent_unlinked": (1, "yes"),
-    "adjacent_linked": (1, "no"),
-    "path": (2, "no"),
-    "disconnected": (2, "yes"),
-    "absent": (3, "yes"),
-    "absent_goal": (3, "yes"),
-}
-
-
 class GraphOfClip:
     """A clip's graph as networkx has it, and beside it with every link that there may be: nobody judged those pairs."""
 
     def __init__(self, graph: ClipGraph) -> None:
-        import networkx as nx
-
         self._row = graph
         self.place: dict[str | None, int] = {action.id: number for number, action in enumerate(graph.actions)}
         self.texts = {action.id: action.text for action in graph.actions}
-        self.links = nx.DiGraph()
-        self.links.add_nodes_from(self.place)
-        self.links.add_edges_from((link.cause, link.effect) for link in graph.links)
+        self.links = causal_graph(list(self.texts), [(link.cause, link.effect) for link in graph.links])
         self.possible = self.links
         if graph.unlinked is not None:
             none = {(link.cause, link.effect) for link in graph.unlinked}
@@ -173,7 +157,7 @@ class GraphOfClip:
         rule, action, outcome = question.rule, question.action, question.outcome
         if rule is None:
             return None
-        level, verdict = BY_RULE[rule]
+        level, verdict, *_ = RULES[rule]
         if (question.level, question.verdict) != (level, verdict):
             return f"by the rule {rule} it is of level {level} with the verdict {verdict}"
         if rule == "absent_goal" and not asked_goal(question, self._row):

@@ -25,26 +25,18 @@ from lmms_eval_tasks.utils.core.text import describe
 if TYPE_CHECKING:
     import networkx as nx
 
-
-@dataclass(frozen=True)
-class CausalGraph:
-    """An action chain with causal links; made by `causal_graph`, which checks it."""
-
-    actions: tuple[str, ...]
-    links: nx.DiGraph
+Pair = tuple[str, str]
+"""Cause and effect of a link."""
 
 
-def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where: str = "graph") -> CausalGraph:
+def causal_graph(actions: Sequence[str], links: Iterable[Pair]) -> nx.DiGraph:
+    """The graph of actions in their order, and their links, which are checked where they are read."""
     import networkx as nx
 
-    links = list(links)
-    problems = Problems()
-    check_links(actions, links, where, problems)
-    problems.raise_if_any("The causal graph cannot be used")
     graph = nx.DiGraph()
     graph.add_nodes_from(actions)
     graph.add_edges_from(links)
-    return CausalGraph(tuple(actions), graph)
+    return graph
 
 
 def check_links(actions: Sequence[str], links: Sequence[tuple[str, str]], where: str, problems: Problems) -> None:
@@ -145,15 +137,12 @@ def _longest_from(
     return longest, used, True
 
 
-Pair = tuple[str, str]
-Links = tuple[Pair, ...]
-"""Cause and effect of each link of a take."""
 ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
 
 
 @dataclass(frozen=True)
 class TakeLinks:
-    links: Links
+    links: tuple[Pair, ...]
     unlinked: frozenset[Pair] | None = None
     actions: tuple[str, ...] | None = None
 
@@ -286,10 +275,9 @@ class GraphMeasures:
         return tuple(name for name, fails in zip(FILTERS, below, strict=True) if fails)
 
 
-def adjacent_noncausal_density(graph: CausalGraph) -> float | None:
+def adjacent_noncausal_density(graph: nx.DiGraph) -> float | None:
     """Adjacent pairs without a link, in either direction, over all adjacent pairs; None without a pair."""
-    pairs = list(pairwise(graph.actions))
-    has_link = graph.links.has_edge
+    pairs, has_link = list(pairwise(graph)), graph.has_edge
     without = sum(not (has_link(first, second) or has_link(second, first)) for first, second in pairs)
     return without / len(pairs) if pairs else None
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.construct.countervqa.graphs import CausalGraph, Pair
+from lmms_eval_tasks.construct.countervqa.graphs import Pair
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Rule, Verdict
@@ -94,17 +94,17 @@ Matrix = NDArray[np.bool_]
 class ReachableGraph:
     """The pairs of actions of a causal graph that make a question by each rule."""
 
-    def __init__(self, graph: CausalGraph, unlinked: Collection[Pair] | None = None) -> None:
-        self.graph = graph
-        direct, leads_to = _reach(graph.links)
+    def __init__(self, graph: nx.DiGraph, unlinked: Collection[Pair] | None = None) -> None:
+        self.links, self._actions = graph, list(graph)
+        direct, leads_to = _reach(graph)
         may_be_direct, may_lead_to = direct, leads_to
         if unlinked is not None:
             # Nobody said of these whether the first causes the second.
-            judged = {*graph.links.edges, *unlinked}
-            perhaps = graph.links.copy()
-            perhaps.add_edges_from(pair for pair in combinations(graph.actions, 2) if pair not in judged)
+            judged = {*graph.edges, *unlinked}
+            perhaps = graph.copy()
+            perhaps.add_edges_from(pair for pair in combinations(graph, 2) if pair not in judged)
             may_be_direct, may_lead_to = _reach(perhaps)
-        following = np.eye(len(graph.actions), k=1, dtype=bool)
+        following = np.eye(len(graph), k=1, dtype=bool)
         later = np.triu(np.ones_like(following), k=1)
         rules: dict[Rule, Matrix] = {
             "adjacent_unlinked": following & ~may_lead_to & ~may_be_direct.T,
@@ -116,14 +116,14 @@ class ReachableGraph:
 
     def actions_for(self, rule: Rule, outcome: str) -> list[str]:
         pairs = self._pairs[rule]
-        return [self.graph.actions[place] for place in pairs[pairs[:, 1] == self.graph.actions.index(outcome), 0]]
+        return [self._actions[place] for place in pairs[pairs[:, 1] == self._actions.index(outcome), 0]]
 
     def draw(self, rule: Rule, number: int, chance: random.Random) -> Iterator[Pair]:
         """Pairs that make a question by the rule, in an order by chance; at least `TRIES` times `number` of many."""
         pairs = self._pairs[rule]
         for place in chance.sample(range(len(pairs)), min(len(pairs), TRIES * number)):
             action, outcome = pairs[place]
-            yield self.graph.actions[action], self.graph.actions[outcome]
+            yield self._actions[action], self._actions[outcome]
 
 
 def _reach(links: nx.DiGraph) -> tuple[Matrix, Matrix]:
@@ -252,7 +252,7 @@ def make_questions(
     questions = []
     for rule, pairs in by_rule.items():
         for action, outcome in pairs:
-            chain = shortest_path(graph.graph.links, action, outcome) if rule == "path" else ()
+            chain = shortest_path(graph.links, action, outcome) if rule == "path" else ()
             questions.append(ask(rule, chain, action=action, outcome=outcome))
     of_actions, of_goal = _third_level(absent, number, own_rules)
     questions += [ask("absent", absent_action=text, outcome=outcome) for text, outcome in of_actions.items()]

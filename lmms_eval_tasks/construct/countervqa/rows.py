@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
-    CausalGraph,
     GraphMeasures,
     Pair,
     TakeLinks,
@@ -37,6 +36,9 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import hide_secrets
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 SHARE = 0.2
 """Of a clip's pairs, those that go on from the observer; the paper's number."""
@@ -202,8 +204,8 @@ class LinkedTake(TakeRow):
     links: TakeLinks
 
     @property
-    def graph(self) -> CausalGraph:
-        return causal_graph([action.id for action in self.take.actions], self.links.links, self.take.uid)
+    def graph(self) -> nx.DiGraph:
+        return causal_graph([action.id for action in self.take.actions], self.links.links)
 
 
 class MeasuredTake(LinkedTake):

@@ -154,7 +154,7 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
     measured = []
     for row in rows:
         graph = row.graph
-        measures = GraphMeasures(adjacent_noncausal_density(graph), causal_depth(graph.links), outliers[row.id])
+        measures = GraphMeasures(adjacent_noncausal_density(graph), causal_depth(graph), outliers[row.id])
         measured.append(MeasuredTake(**dict(row), measures=measures))
     return measured
 

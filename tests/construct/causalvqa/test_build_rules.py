@@ -6,9 +6,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from lmms_eval_tasks.construct.causalvqa import rows
-from lmms_eval_tasks.construct.causalvqa.filters import read_letter
 from lmms_eval_tasks.construct.causalvqa.rows import OptionText, QuestionText
-from lmms_eval_tasks.construct.causalvqa.versions import EqualMeanings
+from lmms_eval_tasks.construct.causalvqa.steps import EqualMeanings, read_letter
 from lmms_eval_tasks.construct.engine.roles import read_form
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 

@@ -11,19 +11,19 @@ import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refusal
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
-    CausalGraph,
     Depth,
     GraphMeasures,
     Thresholds,
     adjacent_noncausal_density,
     causal_depth,
     causal_graph,
+    check_links,
     mean_outlier_scores,
 )
 from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts, tfidf_encoder
+from lmms_eval_tasks.utils.core.errors import Problems
 
 GRAPHS = {
     # name: (actions, links, ANCD, depth)
@@ -53,12 +53,13 @@ GRAPHS = {
 def test_measures_by_hand(actions: str, links: str, density: float | None, depth: int) -> None:
     graph = causal_graph(actions, [(link[0], link[1]) for link in links.split()])
     assert adjacent_noncausal_density(graph) == (None if density is None else pytest.approx(density))
-    assert causal_depth(graph.links) == Depth(depth, depth)
+    assert causal_depth(graph) == Depth(depth, depth)
 
 
 def test_every_fault_of_a_graph_is_in_one_message(expected: Expected) -> None:
-    links = [("a", "b"), ("a", "b"), ("b", "b"), ("x", "y"), ("a", "x")]
-    expected(refusal(causal_graph, "aab", links, "take 7"))
+    problems = Problems()
+    check_links("aab", [("a", "b"), ("a", "b"), ("b", "b"), ("x", "y"), ("a", "x")], "take 7", problems)
+    expected("\n".join(problems.first))
 
 
 Links = set[tuple[int, int]]
@@ -72,7 +73,7 @@ def small_graphs(draw: st.DrawFn) -> tuple[int, Links]:
     return number, draw(st.sets(st.sampled_from(pairs))) if pairs else set()
 
 
-def make(number: int, links: Links) -> CausalGraph:
+def make(number: int, links: Links) -> nx.DiGraph:
     return causal_graph([str(one) for one in range(number)], sorted((str(a), str(b)) for a, b in links))
 
 
@@ -90,12 +91,12 @@ def test_a_small_graph_has_the_depth_of_trying_every_path_whatever_its_actions_a
 ) -> None:
     number, links = graph
     made, names = make(number, links), list(range(100, 100 + number))
-    depth, density = causal_depth(made.links), adjacent_noncausal_density(made)
-    assert (depth.exact, depth.edges) == (True, longest_by_trying_all(made.links))
+    depth, density = causal_depth(made), adjacent_noncausal_density(made)
+    assert (depth.exact, depth.edges) == (True, longest_by_trying_all(made))
     assert density is None if number < 2 else 0.0 <= density <= 1.0  # type: ignore[operator]
     chance.shuffle(names)  # type: ignore[attr-defined]
     other = causal_graph([str(name) for name in names], [(str(names[a]), str(names[b])) for a, b in links])
-    assert (causal_depth(other.links), adjacent_noncausal_density(other)) == (depth, density)
+    assert (causal_depth(other), adjacent_noncausal_density(other)) == (depth, density)
 
 
 @settings(max_examples=15)
