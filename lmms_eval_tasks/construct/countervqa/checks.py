@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, causal_graph, read_links
-from lmms_eval_tasks.construct.countervqa.questions import RULES, same_words
+from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, read_links
+from lmms_eval_tasks.construct.countervqa.questions import RULES, RuledGraph, same_words
 from lmms_eval_tasks.countervqa.release import (
     GRAPHS,
     QUESTIONS,
     ClipGraph,
     CounterfactualQuestion,
-    Rule,
     asked_goal,
 )
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -30,9 +28,6 @@ from lmms_eval_tasks.utils.core.forms import read_rows
 from lmms_eval_tasks.utils.core.output import make_console, text_table
 from lmms_eval_tasks.utils.core.text import describe, summarize_names
 from lmms_eval_tasks.utils.people.baseline import LinkCounts, count_links
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 def graph_quality(
@@ -137,19 +132,15 @@ def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
     return GraphQuality(counts, tuple(take for take in reference if take not in predicted), unknown)
 
 
-class GraphOfClip:
-    """A clip's graph as networkx has it, and beside it with every link that there may be: nobody judged those pairs."""
-
-    def __init__(self, graph: ClipGraph) -> None:
-        self._row = graph
-        self.place: dict[str | None, int] = {action.id: number for number, action in enumerate(graph.actions)}
-        self.texts = {action.id: action.text for action in graph.actions}
-        self.links = causal_graph(list(self.texts), [(link.cause, link.effect) for link in graph.links])
-        self.possible = self.links
-        if graph.unlinked is not None:
-            none = {(link.cause, link.effect) for link in graph.unlinked}
-            self.possible = self.links.copy()
-            self.possible.add_edges_from(pair for pair in combinations(self.place, 2) if pair not in none)
+class GraphOfClip(RuledGraph):
+    def __init__(self, row: ClipGraph) -> None:
+        links, unlinked = (
+            None if pairs is None else [(pair.cause, pair.effect) for pair in pairs]
+            for pairs in (row.links, row.unlinked)
+        )
+        super().__init__([action.id for action in row.actions], links or (), unlinked)
+        self._row = row
+        self._words = {same_words(action.text) for action in row.actions}
 
     def disagreement(self, question: CounterfactualQuestion) -> str | None:
         """Return the reason a question does not follow from the graph by its rule; None if it does, or was not made by
@@ -167,30 +158,15 @@ class GraphOfClip:
         if rule in ("absent", "absent_goal"):
             if not question.absent_action:
                 return "it names no absent action"
-            is_there = same_words(question.absent_action) in map(same_words, self.texts.values())
+            is_there = same_words(question.absent_action) in self._words
             return f"the clip shows {describe(question.absent_action)}" if is_there else None
         if action not in self.place:
             return f"the action {describe(action)} is no action of the clip"
-        if not self._holds(rule, action, outcome, self.links):
+        if not self.holds(rule, action, outcome):
             return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
-        # A path is one, and its answer the same, with a link beside it.
-        if rule != "path" and not self._holds(rule, action, outcome, self.possible):
+        if not self.holds(rule, action, outcome, for_certain=True):
             return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
         return None
-
-    def _holds(self, rule: Rule, action: str | None, outcome: str | None, links: nx.DiGraph) -> bool:
-        import networkx as nx
-
-        distance = self.place[outcome] - self.place[action]
-        link = links.has_edge(action, outcome)
-        path = nx.has_path(links, action, outcome)
-        either = path or nx.has_path(links, outcome, action)
-        return {
-            "adjacent_unlinked": distance == 1 and not path and not links.has_edge(outcome, action),
-            "adjacent_linked": distance == 1 and link,
-            "path": distance > 0 and path and not link,
-            "disconnected": distance > 1 and not either,
-        }[rule]
 
 
 def check_set(folder: Path) -> dict[str, int]:

@@ -12,21 +12,17 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, islice
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lmms_eval_tasks.construct.countervqa.graphs import Pair
+from lmms_eval_tasks.construct.countervqa.graphs import Pair, causal_graph
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Rule, Verdict
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 SAME = 0.85
 """From this cosine similarity on, two descriptions may be of one action. Ours."""
@@ -88,61 +84,54 @@ class AbsentActions:
 TRIES = 8
 """Pairs drawn for each one that is wanted: some have two actions of the same words."""
 
-Matrix = NDArray[np.bool_]
 
+class RuledGraph:
+    """A clip's causal graph, and which pairs of its actions make a question by a rule.
 
-class ReachableGraph:
-    """The pairs of actions of a causal graph that make a question by each rule."""
+    Of pairs that are neither links nor unlinked nobody judged whether the first causes the second: no question rests on
+    them. Without `unlinked` all were judged.
+    """
 
-    def __init__(self, graph: nx.DiGraph, unlinked: Collection[Pair] | None = None) -> None:
-        self.links, self._actions = graph, list(graph)
-        direct, leads_to = _reach(graph)
-        may_be_direct, may_lead_to = direct, leads_to
+    def __init__(self, actions: Sequence[str], links: Iterable[Pair], unlinked: Collection[Pair] | None = None) -> None:
+        import networkx as nx
+
+        self.place: dict[str | None, int] = {action: number for number, action in enumerate(actions)}
+        self.links = causal_graph(actions, links)
+        perhaps = self.links.copy()
         if unlinked is not None:
-            # Nobody said of these whether the first causes the second.
-            judged = {*graph.edges, *unlinked}
-            perhaps = graph.copy()
-            perhaps.add_edges_from(pair for pair in combinations(graph, 2) if pair not in judged)
-            may_be_direct, may_lead_to = _reach(perhaps)
-        following = np.eye(len(graph), k=1, dtype=bool)
-        later = np.triu(np.ones_like(following), k=1)
-        rules: dict[Rule, Matrix] = {
-            "adjacent_unlinked": following & ~may_lead_to & ~may_be_direct.T,
-            "adjacent_linked": following & direct,
-            "path": later & leads_to & ~direct,
-            "disconnected": later & ~following & ~may_lead_to & ~may_lead_to.T,
+            none = set(unlinked)
+            perhaps.add_edges_from(pair for pair in combinations(actions, 2) if pair not in none)
+        self._graphs = [
+            (graph, {action: nx.descendants(graph, action) for action in graph}) for graph in (self.links, perhaps)
+        ]
+
+    def holds(self, rule: Rule, action: str | None, outcome: str | None, for_certain: bool = False) -> bool:
+        """Whether a pair makes a question; for certain, if it does so whatever holds of pairs that nobody judged."""
+        # A path is one, and its answer the same, with a link beside it.
+        graph, leads_to = self._graphs[for_certain and rule != "path"]
+        distance = self.place[outcome] - self.place[action]
+        link, path = graph.has_edge(action, outcome), outcome in leads_to[action]
+        return {
+            "adjacent_unlinked": distance == 1 and not path and not graph.has_edge(outcome, action),
+            "adjacent_linked": distance == 1 and link,
+            "path": distance > 0 and path and not link,
+            "disconnected": distance > 1 and not path and action not in leads_to[outcome],
+        }[rule]
+
+    @cached_property
+    def pairs(self) -> Mapping[Rule, Sequence[Pair]]:
+        """Rule to the pairs that make a question for certain."""
+        every = list(combinations(self.links, 2))
+        rules: tuple[Rule, ...] = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected")
+        return {
+            rule: [pair for pair in every if self.holds(rule, *pair) and self.holds(rule, *pair, for_certain=True)]
+            for rule in rules
         }
-        self._pairs = {rule: np.argwhere(pairs) for rule, pairs in rules.items()}
 
-    def actions_for(self, rule: Rule, outcome: str) -> list[str]:
-        pairs = self._pairs[rule]
-        return [self._actions[place] for place in pairs[pairs[:, 1] == self._actions.index(outcome), 0]]
-
-    def draw(self, rule: Rule, number: int, chance: random.Random) -> Iterator[Pair]:
+    def draw(self, rule: Rule, number: int, chance: random.Random) -> list[Pair]:
         """Pairs that make a question by the rule, in an order by chance; at least `TRIES` times `number` of many."""
-        pairs = self._pairs[rule]
-        for place in chance.sample(range(len(pairs)), min(len(pairs), TRIES * number)):
-            action, outcome = pairs[place]
-            yield self._actions[action], self._actions[outcome]
-
-
-def _reach(links: nx.DiGraph) -> tuple[Matrix, Matrix]:
-    """For each two nodes whether the first is linked to the second, and whether a path of links leads to it."""
-    import networkx as nx
-
-    number = {node: place for place, node in enumerate(links)}
-    direct = np.zeros((len(number), len(number)), dtype=bool)
-    for cause, effect in links.edges:
-        direct[number[cause], number[effect]] = True
-    leads_to = np.zeros_like(direct)
-    parts = nx.condensation(links)
-    for part in reversed(list(nx.topological_sort(parts))):
-        members = [number[node] for node in parts.nodes[part]["members"]]
-        linked = direct[members].any(axis=0)
-        leads_to[members] = linked | leads_to[linked].any(axis=0)
-        if len(members) > 1:
-            leads_to[np.ix_(members, members)] = True
-    return direct, leads_to
+        pairs = self.pairs[rule]
+        return chance.sample(pairs, min(len(pairs), TRIES * number))
 
 
 ACTORS = {"C": "the camera wearer", "O": "another person"}
@@ -200,7 +189,7 @@ Pairs = list[Pair]
 
 def make_questions(
     take: Take,
-    graph: ReachableGraph,
+    graph: RuledGraph,
     absent: AbsentIdeas,
     number: int = CANDIDATES,
     own_rules: bool = True,
@@ -269,11 +258,12 @@ def _third_level(absent: AbsentIdeas, number: int, own_rules: bool) -> tuple[dic
     return of_actions, others[: number - len(of_actions)]
 
 
-def _same_outcomes(graph: ReachableGraph, paths: Pairs, seed: int) -> Pairs:
+def _same_outcomes(graph: RuledGraph, paths: Pairs, seed: int) -> Pairs:
     """For each path, one disconnected pair with the same outcome: a partner that differs in the action alone."""
     partners: dict[tuple[str, str], None] = {}
     for action, outcome in paths:
-        choices = [one for one in graph.actions_for("disconnected", outcome) if (one, outcome) not in partners]
+        pairs = graph.pairs["disconnected"]
+        choices = [one for one, other in pairs if other == outcome and (one, outcome) not in partners]
         if choices:
             partners[random.Random(f"{seed} {action} {outcome}").choice(choices), outcome] = None
     return list(partners)

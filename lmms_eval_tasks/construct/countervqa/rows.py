@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -22,7 +22,6 @@ from lmms_eval_tasks.construct.countervqa.graphs import (
     Pair,
     TakeLinks,
     Thresholds,
-    causal_graph,
     links_of_takes,
     read_links,
 )
@@ -36,9 +35,6 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import hide_secrets
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 SHARE = 0.2
 """Of a clip's pairs, those that go on from the observer; the paper's number."""
@@ -202,10 +198,6 @@ class ChosenPairs(TakeRow):
 
 class LinkedTake(TakeRow):
     links: TakeLinks
-
-    @property
-    def graph(self) -> nx.DiGraph:
-        return causal_graph([action.id for action in self.take.actions], self.links.links)
 
 
 class MeasuredTake(LinkedTake):

@@ -29,13 +29,14 @@ from lmms_eval_tasks.construct.countervqa.graphs import (
     TakeLinks,
     adjacent_noncausal_density,
     causal_depth,
+    causal_graph,
     mean_outlier_scores,
 )
 from lmms_eval_tasks.construct.countervqa.questions import (
     SAME,
     AbsentAction,
     AbsentIdeas,
-    ReachableGraph,
+    RuledGraph,
     make_questions,
     same_words,
 )
@@ -153,7 +154,7 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
     outliers = mean_outlier_scores(texts, {take.uid: take.task for take in source.takes}, source.encoded)
     measured = []
     for row in rows:
-        graph = row.graph
+        graph = causal_graph([action.id for action in row.take.actions], row.links.links)
         measures = GraphMeasures(adjacent_noncausal_density(graph), causal_depth(graph), outliers[row.id])
         measured.append(MeasuredTake(**dict(row), measures=measures))
     return measured
@@ -171,7 +172,7 @@ def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -
 
 @step("candidate questions")
 def write_candidates(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
-    graph = ReachableGraph(row.graph, row.links.unlinked)
+    graph = RuledGraph([action.id for action in row.take.actions], row.links.links, row.links.unlinked)
     never = row.ideas or config.source.absent.find(row.take, config.candidates)
     made = make_questions(row.take, graph, never, config.candidates, config.own_rules, config.seed)
     if not made:
