@@ -9,7 +9,7 @@ Foss et al., 2025, https://arxiv.org/abs/2506.09943; official code: facebookrese
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -72,6 +72,7 @@ _TEST_PAIRS = {
     "planning": (75, 42, 24),
 }
 TYPES, DIFFICULTIES = tuple(_TEST_PAIRS), ("easy", "medium", "hard")
+REASONED = tuple(kind for kind in TYPES if kind != "descriptive")
 
 CARD = Card(
     name="causalvqa",
@@ -253,10 +254,9 @@ def official_choice(text: str) -> str:
     Source: facebookresearch/CausalVQA@3f65605, tasks/utils.py, `mcq_acc`.
     """
     line = text.replace("\n", " ").replace("\t", " ").strip()
-    number_with_comma = _COMMA_IN_NUMBER.search(line) is not None
-    dropped = {mark: number_with_comma or f"{mark} " in line or f" {mark}" in line for mark in _SPACED_OR_DROPPED}
-    for mark in _SPACED_OR_DROPPED:
-        line = line.replace(mark, "" if dropped[mark] else " ")
+    all_dropped = _COMMA_IN_NUMBER.search(line) is not None
+    dropped = {mark: all_dropped or f"{mark} " in line or f" {mark}" in line for mark in _SPACED_OR_DROPPED}
+    line = line.translate({ord(mark): "" if is_dropped else " " for mark, is_dropped in dropped.items()})
     line = _FREE_PERIOD.sub("", line, count=_PERIODS_REMOVED)
     for quote in "'\")(":
         line = line.strip(quote)
@@ -275,7 +275,7 @@ grade = choice_grader(official_choice, stratum=strata, fields=("version",))
 
 
 def _broken_down(metric: Metric) -> list[Metric]:
-    reasoning = metric.within("reasoning", lambda record: record.stratum["type"] != "descriptive")
+    reasoning = metric.within("reasoning", lambda record: record.stratum["type"] in REASONED)
     return [reasoning, *metric.by("type", TYPES), *metric.by("difficulty", DIFFICULTIES)]
 
 
@@ -322,29 +322,23 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     return replace(pairs, published=paired, note=NOBODY), replace(singles, people=CARD.human, published=unpaired)
 
 
-def _counts(category: str, difficulty: str, record: Record) -> bool:
-    own = record.stratum["type"]
-    of_type = own != "descriptive" if category == REASONING else category in (ALL, own)
-    return of_type and difficulty in (ALL, record.stratum["difficulty"])
+def _counts(kinds: Sequence[str], difficulty: str, record: Record) -> bool:
+    return record.stratum["type"] in kinds and difficulty in (ALL, record.stratum["difficulty"])
 
 
 def _layout(number: str, metric: Metric, what: str, views: tuple[str, ...] = ("",)) -> Iterator[Layout]:
     """A table of the test split, and of the debug split, of which nothing is published."""
-    levels, mean = (*DIFFICULTIES, ALL), PAIR_ACCURACY_STRATA_MEAN
+    mean, rows = PAIR_ACCURACY_STRATA_MEAN, {**{kind: (kind,) for kind in TYPES}, REASONING: REASONED, ALL: TYPES}
     for task, split, sources, note in (
         ("causalvqa_paired", "", (f"CausalVQA paper Table {number}",), PEOPLE),
         ("causalvqa_debug_paired", ", of the debug split", (), ""),
     ):
-        places = [
-            LayoutPlace(
-                category if difficulty == ALL else f"{category}, {difficulty}",
-                task,
-                metric,
-                {"category": category, "difficulty": difficulty},
-                partial(_counts, category, difficulty),
-            )
-            for category, difficulty in (*product(TYPES, levels), (REASONING, ALL), *product((ALL,), levels))
-        ]
+        places = []
+        for category, kinds in rows.items():
+            for difficulty in (ALL,) if category == REASONING else (*DIFFICULTIES, ALL):
+                name = category if difficulty == ALL else f"{category}, {difficulty}"
+                where = {"category": category, "difficulty": difficulty}
+                places.append(LayoutPlace(name, task, metric, where, partial(_counts, kinds, difficulty)))
         if metric is PAIR_ACCURACY:
             places.append(LayoutPlace(mean.title, task, mean, {"category": mean.title}))
         yield Layout(f"Table {number}{split}: {what}", sources, places, True, views, CALLED, digits=2, note=note)

@@ -14,10 +14,11 @@ import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -361,13 +362,13 @@ class ConvertedClip:
         where: The source, as the user knows it.
         size: Bytes of the source, which is about as many as the clip takes, or more.
         digest: Another text for every other source.
-        write: Writes it with its mark to a path, and returns how many frames it has.
+        film: Opens its frames: how long each is shown, as `FrameCoder` takes it, and the frames themselves.
     """
 
     where: str
     size: int
     digest: Callable[[], str]
-    write: Callable[[Path, str], int]
+    film: Callable[[], AbstractContextManager[tuple[Any, Iterable[Any]]]]
 
     @cached_property
     def mark(self) -> str:
@@ -387,11 +388,15 @@ class ConvertedClip:
 
     def make(self, path: Path) -> None:
         try:
-            count = self.write(path, self.mark)
+            coded = 0
+            with self.film() as (timing, frames), FrameCoder(path, timing, comment=self.mark) as coder:
+                for coded, frame in enumerate(frames, 1):
+                    coder.add(coded - 1, frame, is_key=(coded - 1) % KEY_EVERY == 0)
+                coder.write(range(coded))
             with FrameStream(path) as clip:
                 decoded = sum(1 for _ in clip.frames())
-            if decoded != count:
-                raise UnreadableClip(f"Expected the clip that was made to have {count} frames, but got {decoded}.")
+            if decoded != coded:
+                raise UnreadableClip(f"Expected the clip that was made to have {coded} frames, but got {decoded}.")
         except UnreadableClip as error:
             remedy = "get it again, or delete it to go on without this clip."
             raise DamagedSource(self.where, str(error), remedy) from error
@@ -400,51 +405,42 @@ class ConvertedClip:
 def webm_clip(source: Path) -> ConvertedClip:
     """A WebM as an MP4, with its frames' own times."""
 
-    def write(path: Path, mark: str) -> int:
-        with FrameStream(source) as stream, FrameCoder(path, stream, comment=mark) as coder:
-            count = _add(coder, stream.frames())
-            stated = stream.stated_seconds()
-            if stated is not None and stream.seconds_of_last_frame() + 2 / stream.rate + SLACK < stated:
-                raise UnreadableClip(f"Expected {source} to last {stated:.2f} seconds, but it was cut off.")
-            coder.write(range(count))
-        return count
+    def whole(stream: FrameStream) -> Iterator[Any]:
+        yield from stream.frames()
+        stated = stream.stated_seconds()
+        if stated is not None and stream.seconds_of_last_frame() + 2 / stream.rate + SLACK < stated:
+            raise UnreadableClip(f"Expected {source} to last {stated:.2f} seconds, but it was cut off.")
 
-    return ConvertedClip("ssv2", source.stat().st_size, lambda: _sha256(source), write)
+    @contextmanager
+    def film() -> Iterator[tuple[FrameStream, Iterator[Any]]]:
+        with FrameStream(source) as stream:
+            yield stream, whole(stream)
+
+    return ConvertedClip("ssv2", source.stat().st_size, lambda: _sha256(source), film)
 
 
 def scene_clip(folder: Path) -> ConvertedClip:
     """The numbered pictures of a folder; all of them are there."""
-    files = [folder / name for name in PICTURES]
-
-    def pictures() -> Iterable[NDArray[np.uint8]]:
-        return _decode(((file.name, file) for file in files), "Expected {} to be a picture, but it cannot be decoded.")
+    files = {name: folder / name for name in PICTURES}
+    undecodable = "Expected {} to be a picture, but it cannot be decoded."
 
     def digest() -> str:
-        return hashlib.sha256("\n".join(map(_sha256, files)).encode()).hexdigest()
+        return hashlib.sha256("\n".join(map(_sha256, files.values())).encode()).hexdigest()
 
-    size = sum(file.stat().st_size for file in files)
-    return ConvertedClip(str(folder), size, digest, _picture_writer(pictures, PICTURES_RATE))
+    size = sum(file.stat().st_size for file in files.values())
+    return ConvertedClip(str(folder), size, digest, lambda: _show(_decode(files.items(), undecodable), PICTURES_RATE))
 
 
 def episode_clip(number: int, record: TfRecord) -> ConvertedClip:
     # The file states the checksum, so that an episode that is already made is not read.
     digest = f"{record.size}-{record.checksum:08x}"
     where = f"{record.path}, episode {number}"
-    write = _picture_writer(partial(read_frames, record), EPISODE_RATE)
-    return ConvertedClip(where, record.size, lambda: digest, write)
+    return ConvertedClip(where, record.size, lambda: digest, lambda: _show(read_frames(record), EPISODE_RATE))
 
 
-def _picture_writer(pictures: Callable[[], Iterable[NDArray[np.uint8]]], rate: int) -> Callable[[Path, str], int]:
-    """What writes pictures as an MP4 in which each is shown equally long."""
-
-    def write(path: Path, mark: str) -> int:
-        frames = [frame_of(picture) for picture in pictures()]
-        with FrameCoder(path, PictureTiming(Fraction(rate), len(frames)), comment=mark) as coder:
-            _add(coder, frames)
-            coder.write(range(len(frames)))
-        return len(frames)
-
-    return write
+def _show(pictures: Iterable[NDArray[np.uint8]], rate: int) -> AbstractContextManager[tuple[Any, list[Any]]]:
+    frames = list(map(frame_of, pictures))
+    return nullcontext((PictureTiming(Fraction(rate), len(frames)), frames))
 
 
 @dataclass
@@ -478,14 +474,6 @@ def _decode(pictures: Iterable[tuple[str, Any]], undecodable: str) -> Iterator[N
         if picture.shape != size:
             raise UnreadableClip(f"Expected pictures of one size, but that of {name} has another.")
         yield picture
-
-
-def _add(coder: FrameCoder, frames: Iterable[Any]) -> int:
-    """Code frames in their order; how many there are."""
-    number = -1
-    for number, frame in enumerate(frames):
-        coder.add(number, frame, is_key=number % KEY_EVERY == 0)
-    return number + 1
 
 
 def frame_of(picture: NDArray[np.uint8]) -> Any:
