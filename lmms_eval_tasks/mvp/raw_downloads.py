@@ -12,7 +12,6 @@ import hashlib
 import io
 import re
 import struct
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -271,9 +270,7 @@ def find_episodes(
     files = [f"{name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
     blocks = reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK)
     places = [(file, place) for file, start, length in blocks for place in range(start, start + length)]
-    wanted: dict[int, list[int]] = defaultdict(list)
-    for number in sorted(number for number in numbers if number < len(places)):
-        wanted[places[number][0]].append(number)
+    wanted = {number: places[number] for number in sorted(numbers) if number < len(places)}
     for path in sorted(folder.glob(f"{glob.escape(name)}-*-of-*")) if wanted else ():
         if path.name not in files:
             what = f"Expected no file but {files[0]} to {files[-1]}, by {INFO}, but got this one."
@@ -281,7 +278,8 @@ def find_episodes(
     found: dict[int, tuple[str, TfRecord | None]] = {}
     for file, length in enumerate(lengths if wanted else ()):
         records = _read_file(folder / files[file], length, problems)
-        found |= {number: (files[file], records[places[number][1]] if records else None) for number in wanted[file]}
+        for number, place in ((number, place) for number, (own, place) in wanted.items() if own == file):
+            found[number] = files[file], records[place] if records else None
         progress("finding episodes in files", file + 1, len(files))
     return found
 
