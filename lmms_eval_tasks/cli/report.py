@@ -16,7 +16,7 @@ from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_d
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.published_tables import layout_tables
 from lmms_eval_tasks.report.random_pairs import pairing_tables
-from lmms_eval_tasks.report.repeats import best_tables, sample_tables
+from lmms_eval_tasks.report.repeats import best_tables, find_several, sample_tables
 from lmms_eval_tasks.report.series import SERIES, curve_tables, gather_series, seed_tables
 from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
@@ -174,7 +174,7 @@ def _show_tables(
         shown = [
             *score_tables.score_tables(runs, task),
             *sample_tables(runs, task),
-            *best_tables(runs, task),
+            *best_tables(find_several(runs, task)),
             *seed_tables(runs, task),
             *curve_tables(runs, task),
             *score_tables.view_tables(runs, task),

@@ -14,7 +14,7 @@ from lmms_eval_tasks.report.card_tables import cost_panels
 from lmms_eval_tasks.report.page_files import ASSETS, Clips, ClipShelf, render_page
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
-from lmms_eval_tasks.report.repeats import best_notes, find_several, sample_panels
+from lmms_eval_tasks.report.repeats import best_tables, find_several, sample_panels
 from lmms_eval_tasks.report.run_comparison import comparison_panels
 from lmms_eval_tasks.report.score_tables import run_warnings
 from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
@@ -23,10 +23,11 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import applying_hazards, describe_hazard
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.reporting.figure import Figure
 from lmms_eval_tasks.utils.reporting.palette import HUES
-from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
 
 LONGEST_NAME = 200
 """Bytes of a file's name without its ending: most file systems take 255."""
@@ -81,21 +82,19 @@ def build_page(
     figures = figures_of(sections)
     drawn = dict(zip(map(id, figures.values()), zip(figures, page_figures(figures.values()), strict=True), strict=True))
     several = list(find_several(runs, only))
-    sections = [
-        replace(
-            one,
-            panels=(
-                *comparison_panels(one.name, numbered),
-                *sample_panels(one.name, runs),
-                *one.panels,
-                *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
-                *cost_panels(one.name, runs, price or {}),
-                *attrition_panels(one.tasks, runs),
-            ),
-            notes=(*one.notes, *best_notes(several, one.tasks)),
+    for place, one in enumerate(sections):
+        best = best_tables(found for found in several if not found.tasks.isdisjoint(one.tasks))
+        panels = (
+            *comparison_panels(one.name, numbered),
+            *sample_panels(one.name, runs),
+            *(Panel(table.title, wide=True, table=table) for table in best if isinstance(table, FittingTable)),
+            *one.panels,
+            *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
+            *cost_panels(one.name, runs, price or {}),
+            *attrition_panels(one.tasks, runs),
         )
-        for one in sections
-    ]
+        notes = (*one.notes, *(text for text in best if isinstance(text, str)))
+        sections[place] = replace(one, panels=panels, notes=notes)
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)
         for task in dict.fromkeys(task for section in sections for task in section.tasks)

@@ -154,7 +154,7 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
         # What papers print is of the whole items.
         known = None if entry.held[0].view or entry.apart else registry().find_task(entry.name)
         published = published_controls(known.benchmark.folder, entry.name) if known else ()
-        notes += [f"published: {one.value:.1f}, {one.what}; {one.source}" for one in published]
+        notes += [f"published: {one.value:.1f}, {one.model}; {one.source}" for one in published]
         table.caption = "\n".join(notes)
         tables.append(table)
     return tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import references_of, samples_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_text, points
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
@@ -204,14 +204,14 @@ class Several:
 BEST_HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
 
 
-def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]:
+def best_tables(found: Iterable[Several]) -> list[FittingTable | str]:
     """A table for each part of a benchmark whose authors report the best of several runs: a row per model."""
     by_title: dict[str, list[Several]] = {}
-    for several in find_several(runs, only):
+    for several in found:
         by_title.setdefault(several.title, []).append(several)
     shown: list[FittingTable | str] = []
     for title, of_title in by_title.items():
-        table = FittingTable(title, ("model", *BEST_HEADINGS))
+        table = FittingTable(title, ("model", "runs", "best", "mean", "gain by choosing", "at chance"))
         sentences = [sentence for several in of_title for sentence in several.sentences()]
         scored = [several for several in of_title if several.found]
         for several in scored:
@@ -224,23 +224,8 @@ def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]
     return shown
 
 
-def best_notes(found: Sequence[Several], tasks: Sequence[str]) -> tuple[str, ...]:
-    """The same in sentences, for a page's section of some tasks."""
-    notes: list[str] = []
-    for several in found:
-        if several.tasks.isdisjoint(tasks):
-            continue
-        cells = zip(BEST_HEADINGS, several.cells(), strict=True) if several.found else ()
-        sentences = [
-            *filter(None, [", ".join(f"{name} {cell_text(cell)}" for name, cell in cells if cell)]),
-            *several.sentences(),
-        ]
-        notes += [f"{several.title}. {' '.join(sentences)}"] if sentences else []
-    return (OPTIMISTIC, *notes) if notes else ()
-
-
 def find_several(runs: Sequence[Run], only: str = "") -> Iterator[Several]:
-    """Runs of one model on the same part of a benchmark; `only` as for `best_tables`."""
+    """Runs of one model on the same part of a benchmark, or on one task or group alone."""
     entries: defaultdict[tuple[str, str], list[_Entry]] = defaultdict(list)
     for run in runs:
         for name in run.tasks_of(only):

@@ -108,7 +108,7 @@ def entries_of(runs: Sequence[Run], only: str = "") -> list[Entry]:
 def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """A table per task or group of which runs of a model hold a view and the whole: a row per view and score."""
     tables: dict[str, FittingTable] = {}
-    sources: dict[str, dict[str, None]] = {}
+    sources: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for parent, view, run, whole, compared in _comparisons(runs):
         if only not in ("", parent, f"{parent}_{view}"):
             continue
@@ -119,11 +119,12 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             versions = f"{whole.versions.get(parent, '?')}, view {run.versions.get(f'{parent}_{view}', '?')}"
             of = f"version {versions}{f'; {apart}' if apart else ''}"
             tables[parent].signature = f"{parent}, {of}; paired, {METHOD}"
+        table = tables[parent]
         if not compared.differences:
-            tables[parent].add_row(view, run.title, "no group answered in both", *[""] * 4, 0)
+            table.add_row(view, run.title, "no group answered in both", *[""] * 4, 0)
         for difference in compared.differences:
             unit, groups, test = difference.metric.unit, difference.groups, compared.test
-            tables[parent].add_row(
+            table.add_row(
                 view,
                 run.title,
                 difference.metric.title,
@@ -133,23 +134,16 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 Number(test.p_value, digits=3, least=0.001) if test and test.metric == difference.metric else "",
                 groups,
             )
-        published = () if apart else _add_published(tables[parent], parent, view)
-        sources.setdefault(parent, {}).update(dict.fromkeys(published))
+        task = registry().find_task(parent)
+        for entry in published_of_view(task.benchmark.folder, parent, view) if task and not apart else ():
+            title = task.kind.metric(entry.score).title if task else entry.score
+            table.add_row(view, f"{entry.model} (published)", title, "", Number(entry.value), "", "", "")
+            sources[parent][f"published, {view}: {entry.source}"] = None
+            if entry.note:
+                sources[parent][f"{entry.model}: {entry.note}"] = None
     for parent, table in tables.items():
         table.caption = "\n".join(sources[parent])
     return list(tables.values())
-
-
-def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]:
-    """Add a row for each published score of a view; yields where they come from, and what to know."""
-    task = registry().find_task(parent)
-    for entry in published_of_view(task.benchmark.folder, parent, view) if task else ():
-        assert task is not None
-        title = task.kind.metric(entry.score).title
-        table.add_row(view, f"{entry.model} (published)", title, "", Number(entry.value), "", "", "")
-        yield f"published, {view}: {entry.source}"
-        if entry.note:
-            yield f"{entry.model}: {entry.note}"
 
 
 def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comparison]]:

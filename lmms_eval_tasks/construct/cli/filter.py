@@ -31,7 +31,6 @@ from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 if TYPE_CHECKING:
     from lmms_eval_tasks.runs.folder import Run
     from lmms_eval_tasks.utils.core.table import FittingTable
-    from lmms_eval_tasks.utils.reporting.references import Control
 
 
 filter_app = typer.Typer(
@@ -61,8 +60,6 @@ def single_frame(
         lmms-eval-tasks filter single-frame out/qwen out/llava --models 2 --out frames.jsonl
         lmms-eval-tasks filter single-frame out/a out/b --models 2 --frame-share 0.5 --out frames.jsonl
     """
-    from lmms_eval_tasks.utils.reporting.references import Control
-
     check_share("--model-share", model_share)
     check_share("--frame-share", frame_share)
     with open_output("filter single-frame", form) as output:
@@ -73,7 +70,7 @@ def single_frame(
             f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair "
             f"goes where at least {100 * frame_share:g}% of the frames of each of its clips are."
         )
-        _report(output, opened, list(answers), groups, rule, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME), out)
+        _report(output, opened, list(answers), groups, rule, ("minimal pairs", "single-frame filter"), out)
 
 
 @filter_app.command("blind")
@@ -90,14 +87,12 @@ def blind(
         lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --out blind.jsonl
         lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --models 2 --out blind.jsonl
     """
-    from lmms_eval_tasks.utils.reporting.references import Control
-
     with open_output("filter blind", form) as output:
         opened = open_runs(output, runs, allow_incomplete)
         answers = view_records(opened, BLIND, models)
         groups = blind_filter(answers, models)
         rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
-        _report(output, opened, list(answers), groups, rule, (Control.BLIND,), out)
+        _report(output, opened, list(answers), groups, rule, ("blind filter",), out)
 
 
 def _report(
@@ -106,7 +101,7 @@ def _report(
     models: Sequence[str],
     groups: Sequence[FilteredGroup],
     rule: str,
-    controls: Sequence[Control],
+    controls: Sequence[str],
     out: Path,
 ) -> None:
     """Print what was removed, beside what was published for runs of the whole release, and write each pair's outcome
@@ -124,9 +119,8 @@ def _report(
     output.table(table)
     for task in () if apart else dict.fromkeys(group.task for group in groups):
         known = registry().find_task(task)
-        for published in published_controls(known.benchmark.folder, task) if known else ():
-            if published.control in controls:
-                output.note(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
+        for published in published_controls(known.benchmark.folder, task, controls) if known else ():
+            output.note(f"published, {task}: {published.value:.1f}, {published.model}; {published.source}")
     write_file(out, as_lines(group.to_json() for group in groups))
     removed = sum(group.removed for group in groups)
     output.note(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", whole=True)

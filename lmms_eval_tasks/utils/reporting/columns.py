@@ -108,10 +108,6 @@ def other_units(columns: Iterable[Column]) -> str:
     return "".join(f"; {', '.join(headings)}: {unit}" for unit, headings in units.items())
 
 
-def number_text(score: float | None) -> str:
-    return "N/A" if score is None else f"{score:.1f}"
-
-
 def by_group(records: Records) -> list[list[Record]]:
     """The records of each group, groups in the order of their first member."""
     members: defaultdict[str, list[Record]] = defaultdict(list)

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,23 +25,8 @@ class Published:
     source: str
 
 
-class Control(str, Enum):
-    """Control that a paper applied to its data to prevent shortcuts."""
-
-    RANDOM_PAIRS = "random pairs"
-    MINIMAL_PAIRS = "minimal pairs"
-    SINGLE_FRAME = "single-frame filter"
-    BLIND = "blind filter"
-
-
-@dataclass(frozen=True)
-class PublishedControl:
-    """Published result of such a control."""
-
-    control: Control
-    what: str
-    value: float
-    source: str
+CONTROLS = ("random pairs", "minimal pairs", "single-frame filter", "blind filter")
+"""What papers did to their data to prevent shortcuts, in the order in which they did it."""
 
 
 @dataclass(frozen=True)
@@ -185,20 +169,20 @@ def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
 
 
-def published_controls(folder: Path, task: str) -> tuple[PublishedControl, ...]:
-    """Return the published controls on the data of a task or group: the entries of `published.json` that have a
-    ``control``, and name the task where they have a ``task``."""
-    found = [
-        PublishedControl(
-            Control(entry["control"]),
+def published_controls(folder: Path, task: str, controls: Sequence[str] = CONTROLS) -> list[Published]:
+    """The published results of controls on the data of a task or group, each called by its score, in their order.
+
+    They are the entries of `published.json` that have a ``control``, and name the task where they have a ``task``.
+    """
+    found = [one for one in _entries(folder) if one.get("control") in controls and one.get("task", task) == task]
+    return [
+        Published(
             " ".join(filter(None, [entry["metric"], f"({entry['stage']})" if "stage" in entry else ""])),
             float(entry["value"]),
             str(entry["source"]),
         )
-        for entry in _entries(folder)
-        if "control" in entry and entry.get("task", task) == task
+        for entry in sorted(found, key=lambda entry: controls.index(entry["control"]))
     ]
-    return tuple(sorted(found, key=lambda one: list(Control).index(one.control)))
 
 
 def usual_references(
