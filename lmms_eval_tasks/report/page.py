@@ -87,7 +87,7 @@ def build_page(
         panels = (
             *comparison_panels(one.name, numbered),
             *sample_panels(one.name, runs),
-            *(Panel(table.title, wide=True, table=table) for table in best if isinstance(table, FittingTable)),
+            *(Panel(table.title, table=table) for table in best if isinstance(table, FittingTable)),
             *one.panels,
             *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
             *cost_panels(one.name, runs, price or {}),
