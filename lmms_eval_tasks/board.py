@@ -98,13 +98,15 @@ class Row:
         low, high = (score.low, score.high) if spanned else (None, None)
         return Number(score.value, low, high, score.groups, score.unit)
 
+    def groups(self) -> Cell:
+        return "" if self.leading is None or self.leading.groups is None else self.leading.groups
+
     def cost(self, name: str, price: Price) -> Cell:
         cost = Cost.of(self.run.card, self.part.tasks)
         return cost.cells(price).get(name, "") if cost else ""
 
 
-@dataclass(frozen=True)
-class PublishedRow:
+class PublishedRow(NamedTuple):
     label: str
     kind: str
     values: dict[str, float]
@@ -154,7 +156,7 @@ class BoardTable:
         metric = next((one for one in metrics_of(part.tasks[0]) if one.name == part.leading), None)
         self.axis = fit_axis(metric.bounds, known) if metric else (min(0.0, *known, 0.0), max(100.0, *known, 100.0))
         costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in self.rows], price)
-        self.columns = [*self._scores(), *_further_columns(costs, price)]
+        self.columns = self._columns(costs, price)
         self.notes = [NO_RANK] if any(row.rank is None for row in self.rows) else []
         digests = (row.run.digests(part.tasks) for row in self.rows)
         if not self.official and len(self.rows) > 1 and not all(map(all, digests)):
@@ -165,21 +167,30 @@ class BoardTable:
     def about(self) -> str:
         return f"version {self.version}, {self.view}, {self.data}"
 
-    def _scores(self) -> list[BoardColumn]:
-        """The columns of the scores, of which the leading one and its groups come first."""
+    def _columns(self, costs: Sequence[str], price: Price) -> list[BoardColumn]:
+        """The leading score and its groups, the other scores, and what the run cards say."""
         known = {one.metric: one for row in self.rows for one in row.part.scores if one.kind == "mean"}
         columns = [one for one in columns_of(self.rows[0].part.tasks[0]) if one.metric and one.metric.name in known]
-        titles = {one.metric.name: one.heading for one in columns if one.metric}
-        title = known[self.leading].title if self.leading in known else self.leading
         spans = {one.metric.name for one in columns if one.metric and one.interval} | {self.leading}
-
-        def column(metric: str, heading: str) -> BoardColumn:
+        titles = {self.leading: known[self.leading].title if self.leading in known else self.leading}
+        scores = []
+        for metric, title in (titles | {one.metric.name: one.heading for one in columns if one.metric}).items():
             first = next(filter(None, (row.part.find(metric) for row in self.rows)), None)
             falling = first is None or first.higher_is_better is not False
-            return BoardColumn(metric, heading, lambda row: row.score(metric, metric in spans), falling=falling)
-
-        leading, *others = (column(*one) for one in {self.leading: title, **titles}.items())
-        return [leading, BoardColumn("groups", "groups", _groups, falling=True), *others]
+            cell = partial(Row.score, metric=metric, spanned=metric in spans)
+            scores.append(BoardColumn(metric, title, cell, falling=falling))
+        return [
+            scores[0],
+            BoardColumn("groups", "groups", Row.groups, falling=True),
+            *scores[1:],
+            BoardColumn("size", "size", lambda row: row.run.size, lambda row: row.run.parameters),
+            BoardColumn("frames", "frames", lambda row: row.run.frames, lambda row: _frames_number(row.run.frames)),
+            *(
+                BoardColumn(f"cost-{place}", name, partial(Row.cost, name=name, price=price))
+                for place, name in enumerate(costs, start=1)
+            ),
+            BoardColumn("version", "version", lambda row: row.part.version),
+        ]
 
 
 def build_tables(runs: Sequence[BoardRun], only: str = "", price: Price | None = None) -> list[BoardTable]:
@@ -291,22 +302,6 @@ def _overview(tables: Sequence[BoardTable]) -> Iterator[tuple[BoardRun, list[Row
     runs = {int(row.run.tag): row.run for table in tables for row in table.rows}
     for _, run in sorted(runs.items()):
         yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
-
-
-def _groups(row: Row) -> Cell:
-    return "" if row.leading is None or row.leading.groups is None else row.leading.groups
-
-
-def _further_columns(costs: Sequence[str], price: Price) -> list[BoardColumn]:
-    return [
-        BoardColumn("size", "size", lambda row: row.run.size, lambda row: row.run.parameters),
-        BoardColumn("frames", "frames", lambda row: row.run.frames, lambda row: _frames_number(row.run.frames)),
-        *(
-            BoardColumn(f"cost-{place}", name, partial(Row.cost, name=name, price=price))
-            for place, name in enumerate(costs, start=1)
-        ),
-        BoardColumn("version", "version", lambda row: row.part.version),
-    ]
 
 
 def _measured(table: BoardTable) -> FittingTable:

@@ -71,10 +71,10 @@ def _show_published(output: Output, runs: Sequence[Run], model: str, task: str) 
 
 
 def _show(output: Output, name: str, runs: Sequence[Run], parts: Sequence[Mapping[str, Part]]) -> None:
-    found = compare_runs(name, dict(enumerate(runs, start=1)))
-    for place, table in enumerate(found.tables()):
+    tables, differences = compare_runs(name, dict(enumerate(runs, start=1)))
+    for place, table in enumerate(tables):
         output.table(table, gap=not place)
-    for difference in found.differences():
+    for difference in differences:
         output.warn(difference)
     if missing := [str(number) for number, part in enumerate(parts, start=1) if name not in part]:
         output.note(f"not in run {', '.join(missing)}")

@@ -127,7 +127,7 @@ def report(
                 )
             return
         _show_tables(output, read, by, task, seed if pairing else None, layout)
-        if costs := [] if by or layout else cost_tables(read, task, money):
+        if costs := [] if by or layout else [*cost_tables(read, task, money)]:
             for table in costs:
                 output.table(table)
             output.note(READING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs import run_card
@@ -82,8 +82,7 @@ def print_differences(
         output.note(f"Environment differs: {texts}", style="dim")
 
 
-def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTable]:
-    tables = []
+def cost_tables(runs: Sequence[Run], only: str, price: Price) -> Iterator[FittingTable]:
     for entry in entries_of(runs, only):
         costs = [(one.name, Cost.of(one.run.card, one.tasks)) for one in entry.held]
         if columns := cost_columns([cost for _, cost in costs], price):
@@ -91,10 +90,8 @@ def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTab
             for title, cost in costs:
                 cells = {"answers": int(cost.sums["answers"]), **cost.cells(price)} if cost else {}
                 table.add_row(title, *(cells.get(heading, "") for heading in table.headings[1:]))
-            tables.append(table)
-    return tables
+            yield table
 
 
 def cost_panels(name: str, runs: Sequence[Run], price: Price) -> list[Panel]:
-    tables = cost_tables(runs, name, price)
-    return [Panel("What the answers cost", note=READING, table=table) for table in tables]
+    return [Panel("What the answers cost", note=READING, table=table) for table in cost_tables(runs, name, price)]

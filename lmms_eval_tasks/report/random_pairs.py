@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,9 +124,8 @@ def _draw(questions: Sequence[Question], rng: np.random.Generator, draws: int) -
     return np.asarray(100 * right / number[:, None])
 
 
-def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[FittingTable]:
+def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> Iterator[FittingTable]:
     """A table per task or group: the pair accuracy of each run with random partners, beside that as paired."""
-    tables = []
     for entry in entries_of(runs, only):
         headings = ("run", "random pairs", "as paired", "as paired - random", "pairs", "questions")
         method = f"{entry.apart}; 95% intervals of a percentile bootstrap, {DRAWS:,} draws, seed {seed}"
@@ -156,8 +155,7 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
         published = published_controls(known.benchmark.folder, entry.name) if known else ()
         notes += [f"published: {one.value:.1f}, {one.model}; {one.source}" for one in published]
         table.caption = "\n".join(notes)
-        tables.append(table)
-    return tables
+        yield table
 
 
 def _asked(run: Run, task: str) -> list[AskedRecord]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from lmms_eval_tasks.runs.folder import Run
@@ -14,7 +13,6 @@ from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring import compare
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 from lmms_eval_tasks.utils.scoring.metrics import over_samples
-from lmms_eval_tasks.utils.scoring.record import Record
 
 Pair = tuple[int, int]
 """The numbers of two runs."""
@@ -34,55 +32,9 @@ OF_EFFECTS = (
 )
 
 
-@dataclass(frozen=True)
-class RunComparison:
-    name: str
-    runs: Mapping[int, Run]
-    compared: Mapping[Pair, compare.Comparison]
-    references: Sequence[ReferencedMetric]
-
-    def differences(self) -> list[str]:
-        """In what the runs differ besides the model, as sentences."""
-        found = []
-        for one, two in self.compared:
-            first, second = self.runs[one], self.runs[two]
-            before, after = (run.versions.get(self.name, "") for run in (first, second))
-            if before != after:
-                found.append(
-                    f"runs {one} and {two} differ: task version {before or 'unknown'} against {after or 'unknown'}"
-                )
-            for here, there in ((first.set_of(task), second.set_of(task)) for task in first.tasks_of(self.name)):
-                if here != there:
-                    found.append(f"runs {one} and {two} differ: one is of {here.text}, the other of {there.text}")
-        return list(dict.fromkeys(found))
-
-    def _records(self, number: int) -> Iterator[Record]:
-        run = self.runs[number]
-        return (record for task in run.tasks_of(self.name) for record in run.records[task])
-
-    def tables(self) -> list[FittingTable]:
-        """Each score's differences and tests; and, where the formulas hold, the smallest differences that show."""
-        compared = {number for pair in self.compared for number in pair}
-        apart = {self.runs[number].apart(self.runs[number].tasks_of(self.name)) for number in compared}
-        table = _difference_table(self.compared)
-        table.title = "; ".join([self.name, *sorted(apart - {""})])
-        versions = ", ".join(sorted({self.runs[number].versions.get(self.name, "?") for number in compared}))
-        named = ", ".join(f"run {number} {run.title}" for number, run in self.runs.items())
-        tests = "exact McNemar tests, adjusted by Holm's method"
-        table.signature = f"{named}; {self.name}, version {versions}; paired, {METHOD}; {tests}"
-        lines = [line for pair, found in self.compared.items() for line in _stands_on(pair, found)]
-        answered = {number: samples_of(self._records(number)) for number in sorted(compared)}
-        if any(answered.values()):
-            numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answered.items())
-            lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
-        table.caption = "\n".join(lines)
-        effects = _detectable(self.compared, self.references)
-        effects.title = f"{self.name}: smallest difference that is found in 80% of cases, in points"
-        effects.signature = table.signature
-        return [table, effects] if effects.rows else [table]
-
-
-def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) -> RunComparison:
+def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) -> tuple[list[FittingTable], list[str]]:
+    """Each score's differences and tests, and the smallest differences that show where the formulas hold, as tables;
+    and in what the runs differ besides the model, as sentences."""
     parts: dict[int, compare.Part] = {
         number: part for number, run in runs.items() if (part := comparable_parts(run).get(name)) is not None
     }
@@ -98,21 +50,57 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
         for one, two in pairs
         if set(parts[one]) == set(parts[two])
     }
-    return RunComparison(name, runs, compared, references)
+    shown = {number: runs[number] for number in sorted({number for pair in compared for number in pair})}
+    table = _difference_table(compared)
+    apart = {run.apart(run.tasks_of(name)) for run in shown.values()} - {""}
+    table.title = "; ".join([name, *sorted(apart)])
+    versions = ", ".join(sorted({run.versions.get(name, "?") for run in shown.values()}))
+    named = ", ".join(f"run {number} {run.title}" for number, run in runs.items())
+    tests = "exact McNemar tests, adjusted by Holm's method"
+    table.signature = f"{named}; {name}, version {versions}; paired, {METHOD}; {tests}"
+    lines = [line for pair, found in compared.items() for line in _stands_on(pair, found)]
+    answers = {
+        number: samples_of(record for task in run.tasks_of(name) for record in run.records[task])
+        for number, run in shown.items()
+    }
+    if any(answers.values()):
+        numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answers.items())
+        lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
+    table.caption = "\n".join(lines)
+    effects = _detectable(compared, references)
+    effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"
+    effects.signature = table.signature
+    others = [line for one, two in compared for line in _differences(name, {one: runs[one], two: runs[two]})]
+    return [table, effects] if effects.rows else [table], list(dict.fromkeys(others))
+
+
+def _differences(name: str, pair: Mapping[int, Run]) -> Iterator[str]:
+    (first, second), numbers = pair.values(), " and ".join(map(str, pair))
+    before, after = (run.versions.get(name, "") for run in (first, second))
+    if before != after:
+        yield f"runs {numbers} differ: task version {before or 'unknown'} against {after or 'unknown'}"
+    for here, there in ((first.set_of(task), second.set_of(task)) for task in first.tasks_of(name)):
+        if here != there:
+            yield f"runs {numbers} differ: one is of {here.text}, the other of {there.text}"
 
 
 def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
     """The differences and tests of a page's runs of a task or group; none of a single run."""
     holders = {number: run for number, run in runs.items() if name in comparable_parts(run)}
-    found = compare_runs(name, holders, MOST_RUNS) if len(holders) > 1 else None
-    if not found or not any(one.differences for one in found.compared.values()):
+    if len(holders) < 2:
+        return []
+    (table, *effects), differences = compare_runs(name, holders, MOST_RUNS)
+    if not table.rows:
         return []
     only = f" Of {len(holders)} runs each is compared with run {min(holders)} alone; `compare` has all."
-    note = f"{READING}{only if len(holders) > MOST_RUNS else ''}"
-    table, *effects = found.tables()
-    table.warnings += found.differences()
+    table.warnings += differences
     return [
-        Panel("Differences between runs", note=note, wide=True, table=table),
+        Panel(
+            "Differences between runs",
+            note=f"{READING}{only if len(holders) > MOST_RUNS else ''}",
+            wide=True,
+            table=table,
+        ),
         *(Panel("Smallest difference that is found in 80% of cases", note=OF_EFFECTS, table=one) for one in effects),
     ]
 

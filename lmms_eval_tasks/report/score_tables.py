@@ -179,9 +179,8 @@ def score_table(entry: Entry) -> FittingTable:
     return table
 
 
-def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+def reference_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
     """A table per task or group that has references: its scores beside chance, people and published models."""
-    tables = []
     for entry in entries_of(runs, only):
         known = entry.references(len(entry.held[0].records))
         whole = any(not one.apart for one in entry.held)
@@ -206,8 +205,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                     *[_compared(judged, shown.best.value, shown.best.model) if shown.best else ""] * best,
                 )
         table.caption = "\n".join(reference_notes(references))
-        tables.append(table)
-    return tables
+        yield table
 
 
 def _compared(score: Estimate | None, reference: float | None, of: str = "") -> Cell:

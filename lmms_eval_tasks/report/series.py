@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob
 from math import inf
@@ -25,13 +25,12 @@ from lmms_eval_tasks.utils.scoring.compare import ScoreDifference, compare_recor
 from lmms_eval_tasks.utils.scoring.metrics import score_tasks
 
 
-def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+def seed_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
     """A table per task or group that runs of several seeds hold: each score's mean and spread."""
     seeds = [run for run in runs if run.series and run.series.name == SEED]
     if len({re.sub(NUMBER, "#", run.name) for run in seeds}) > 1:
         names = summarize_names(sorted({run.name for run in seeds}))
         raise InputError(f"Expected runs of one model in --series seed, but got {names}. Report each by itself.")
-    tables = []
     for entry in entries_of(seeds, only) if seeds else ():
         headings = ("score", "mean", "std. deviation", "lowest", "highest", "seeds")
         method = "; standard deviation of one run (n - 1)"
@@ -42,8 +41,7 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 average, low, high = (Number(of(scores), unit=metric.unit) for of in (mean, min, max))
                 deviation = Number(stdev(scores) if len(scores) > 1 else None, unit=points(metric.unit), digits=2)
                 table.add_row(metric.title, average, deviation, low, high, len(scores))
-        tables.append(table)
-    return tables
+        yield table
 
 
 BEST, NOT_WORSE, WORSE = "best", "not worse", "worse"
@@ -98,9 +96,8 @@ def describe_smallest(found: Sequence[Along]) -> str:
     return f"best at {best}; the smallest that is not worse is {smallest}" if best else ""
 
 
-def curve_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+def curve_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
     along = [run for run in runs if run.series and run.series.name != SEED]
-    tables = []
     for entry in entries_of(along, only) if along else ():
         members = [(one.run.series, one.parts) for one in entry.held if one.run.series]
         if len(members) < 2:
@@ -123,8 +120,7 @@ def curve_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             if text := describe_smallest(found):
                 lines.append(f"{reference.metric.title}: {text}")
         table.caption = "\n".join([*lines, NOT_WORSE_MEANS]) if lines else ""
-        tables.append(table)
-    return tables
+        yield table
 
 
 NOT_WORSE_MEANS = "not worse: the 95% interval of the paired difference to the best contains 0."
