@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedItem, asked_items
-from lmms_eval_tasks.construct.engine.config import read_config
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.report.page_files import ASSETS as REPORT_ASSETS
 from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, render_page
@@ -69,10 +68,6 @@ class PageTexts(BaseModel):
         return f"{task}\n\n{KEPT}"
 
 
-def read_texts(path: Path) -> PageTexts:
-    return read_config(path, PageTexts)[0]
-
-
 ASSETS = Path(__file__).parent / "assets"
 STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
 SCRIPTS = tuple(
@@ -97,10 +92,6 @@ class _Shelf:
         self.files[name] = clip_path(benchmark, clip)
         return name
 
-    def embeds(self, clips: Clips) -> bool:
-        size = sum(path.stat().st_size for path in self.files.values())
-        return clips is Clips.embed or (clips is Clips.auto and size <= EMBEDDED_AT_MOST)
-
 
 def write_pages(
     plan: Plan,
@@ -120,20 +111,48 @@ def write_pages(
     inquiry, items = asked_items(benchmark, split, plan.mode, run, task)
     _check_plan(plan, inquiry, items)
     sample = read_manifest(read_card(benchmark)).splits[split].data_set.is_sample
-    written = []
+    texts, written = texts or PageTexts(), []
     for annotator in only or own:
         path = folder / f"{annotator}.html"
         shelf = _Shelf(f"{plan_digest(plan)}:{annotator}")
         shown = [shown_item(benchmark, inquiry, row, items[row.item_id], shelf) for row in own[annotator]]
         if practice and (trial := practice_item(own[annotator], items, shelf.secret)):
             shown.insert(0, shown_item(benchmark, inquiry, trial, items[trial.item_id], shelf) | {"practice": True})
-        text = _build(plan, annotator, inquiry, shown, shelf, shelf.embeds(clips), sample, texts or PageTexts())
-        if not shelf.embeds(clips):
-            (folder / CLIPS).mkdir(parents=True, exist_ok=True)
-            for name, file in shelf.files.items():
-                if not (folder / CLIPS / name).exists():
-                    link_or_copy(file.resolve(), folder / CLIPS / name)
-        write_file(path, text)
+        size = sum(file.stat().st_size for file in shelf.files.values())
+        embed = clips is Clips.embed or (clips is Clips.auto and size <= EMBEDDED_AT_MOST)
+        encoded = []
+        for name, file in shelf.files.items():
+            if embed:
+                encoded.append((name, base64.b64encode(file.read_bytes()).decode("ascii")))
+            elif not (folder / CLIPS / name).exists():
+                (folder / CLIPS).mkdir(parents=True, exist_ok=True)
+                link_or_copy(file.resolve(), folder / CLIPS / name)
+        about = {
+            "plan": plan_digest(plan),
+            "annotator": annotator,
+            "mode": plan.mode,
+            "form": inquiry.form,
+            "folder": "" if embed else CLIPS,
+            "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
+            "kinds": inquiry.kinds,
+            "retimed": inquiry.retimed,
+            "consent": texts.consent_digest,
+            "scales": [[scale.name, scale.question, list(scale.choices.items())] for scale in inquiry.scales],
+            "items": shown,
+        }
+        page = render_page(
+            ASSETS / "page.html",
+            STYLES,
+            SCRIPTS,
+            annotator=annotator,
+            sample=sample,
+            instructions=texts.instructions_for(inquiry),
+            consent=texts.consent,
+            closing=texts.closing or CLOSING,
+            about=Markup(as_json(about)),
+            encoded=encoded,
+        )
+        write_file(path, page)
         written.append(path)
     return written
 
@@ -210,44 +229,3 @@ def _last_frame(path: Path) -> str:
         raise InputError(f"{path.name} cannot be shown: {error}") from error
     content = cv2.imencode(".png", picture[..., ::-1])[1].tobytes()
     return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
-
-
-def _build(
-    plan: Plan,
-    annotator: str,
-    inquiry: Inquiry,
-    items: list[dict[str, Any]],
-    shelf: _Shelf,
-    embed: bool,
-    sample: bool,
-    texts: PageTexts,
-) -> str:
-    about = {
-        "plan": plan_digest(plan),
-        "annotator": annotator,
-        "mode": plan.mode,
-        "form": inquiry.form,
-        "folder": "" if embed else CLIPS,
-        "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
-        "kinds": inquiry.kinds,
-        "retimed": inquiry.retimed,
-        "consent": texts.consent_digest,
-        "scales": [[scale.name, scale.question, list(scale.choices.items())] for scale in inquiry.scales],
-        "items": items,
-    }
-    encoded = [
-        (name, base64.b64encode(path.read_bytes()).decode("ascii"))
-        for name, path in (shelf.files.items() if embed else ())
-    ]
-    return render_page(
-        ASSETS / "page.html",
-        STYLES,
-        SCRIPTS,
-        annotator=annotator,
-        sample=sample,
-        instructions=texts.instructions_for(inquiry),
-        consent=texts.consent,
-        closing=texts.closing or CLOSING,
-        about=Markup(as_json(about)),
-        encoded=encoded,
-    )

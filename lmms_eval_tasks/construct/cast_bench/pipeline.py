@@ -14,7 +14,7 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_of, frame_size
-from lmms_eval_tasks.construct.cast_bench import clip_selection, descriptions, filters, questions
+from lmms_eval_tasks.construct.cast_bench import clip_selection, descriptions, questions
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
@@ -138,11 +138,13 @@ def steps_of(config: CastBenchConfig) -> list[Step]:
         questions.lay_boxes,
         questions.write_distractors.given(config),
         questions.write_near_misses.given(config),
-        filters.filter_by_text,
-        filters.filter_by_mask.given(config),
+        questions.filter_by_text,
+        questions.filter_by_mask.given(config),
     ]
     return (
-        [*steps, filters.apply_revisions.given(filters.read_revisions(config.revisions))] if config.revisions else steps
+        [*steps, questions.apply_revisions.given(questions.read_revisions(config.revisions))]
+        if config.revisions
+        else steps
     )
 
 

@@ -137,9 +137,10 @@ def page(
         lmms-eval-tasks annotate page plan.csv --out pages
         lmms-eval-tasks annotate page plan.csv --out pages --annotator a001 --annotator a002 --clips link
     """
-    from lmms_eval_tasks.construct.annotate.annotation_page import read_texts, write_pages
+    from lmms_eval_tasks.construct.annotate.annotation_page import PageTexts, write_pages
+    from lmms_eval_tasks.construct.engine.config import read_config
 
-    words = read_texts(texts) if texts else None
+    words = read_config(texts, PageTexts)[0] if texts else None
     written = write_pages(read_plan(plan), out, annotator or (), clips, run, task, words, practice)
     console = make_console()
     console.print(f"{len(written):,} pages: {out}", soft_wrap=True)

@@ -25,11 +25,6 @@ CANDIDATES_HELP = (
     "or a prepared split as BENCHMARK:SPLIT."
 )
 
-EXPLAINED = (
-    "one answer (no other to the question), clip used (another question about the clip is in a pair), refused (by the "
-    "rule), no partner (the partners were taken), limit (there were pairs enough)"
-)
-
 mine_app = typer.Typer(no_args_is_help=True, help="Find parts of a benchmark in candidates.", rich_help_panel=BUILD)
 
 
@@ -62,7 +57,7 @@ def pairs(
         lmms-eval-tasks mine pairs candidates.csv --embeddings clips.npy --ids clips.txt --out pairs.csv
     """
     from lmms_eval_tasks.construct.curation.candidates import find_rule, join_questions, read_candidates
-    from lmms_eval_tasks.construct.curation.mining import distinct_clips, mine_pairs
+    from lmms_eval_tasks.construct.curation.mining import REASONS, distinct_clips, mine_pairs
     from lmms_eval_tasks.construct.curation.vectors import read_vectors
     from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, sentence_transformer, tfidf_encoder
 
@@ -83,7 +78,7 @@ def pairs(
         table.signature = f"{candidates}; rule {rule}; {limits}{joined}"
         output.table(table)
         if mining.dropped:
-            output.note(f"In no pair: {EXPLAINED}.")
+            output.note(f"In no pair: {', '.join(f'{reason} ({why})' for reason, why in REASONS.items())}.")
         rows = [pair.to_json() for pair in mining.pairs]
         if out.suffix == ".jsonl":
             write_file(out, as_lines(rows))

@@ -52,7 +52,7 @@ from lmms_eval_tasks.construct.engine.running import (
     RowOutcome,
     write_audits,
 )
-from lmms_eval_tasks.construct.engine.set_folder import FAILED, number_in, refuse_smaller, replacing_set
+from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
@@ -172,8 +172,8 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
             )
         if (out / QUESTIONS).exists() and not replace:
             hint = f"{failed:,} of {asked:,} steps of models brought no usable reply; " if failed else ""
-            before = number_in(out / FACTS, lambda facts: facts["counts"]["kept"])
-            refuse_smaller(out, before, counts["kept"], f"{hint}{out / FAILED} has what was made.")
+            hint = f"{hint}{out / FAILED} has what was made."
+            refuse_smaller(out, FACTS, lambda facts: facts["counts"]["kept"], counts["kept"], hint)
         for uid in questions if config.clips is not None else ():
             name = by_uid[uid].take.clip
             if (config.clips / name).is_file():

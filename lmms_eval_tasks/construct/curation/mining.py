@@ -81,17 +81,15 @@ def ranked_pairs(
             push(item)
 
 
-ONE_ANSWER = "one answer"
-"""Every candidate with its question has the same answer."""
-CLIP_USED = "clip used"
-"""Another question about its clip is in a pair."""
-REFUSED = "refused"
-"""The rule refused a pair with it, and no other partner was left."""
-NO_PARTNER = "no partner"
-"""Its partners were taken."""
-LIMIT = "limit"
-"""There were pairs enough."""
-REASONS = (ONE_ANSWER, CLIP_USED, REFUSED, NO_PARTNER, LIMIT)
+ONE_ANSWER, CLIP_USED, REFUSED, NO_PARTNER, LIMIT = "one answer", "clip used", "refused", "no partner", "limit"
+REASONS = {
+    ONE_ANSWER: "no other to the question",
+    CLIP_USED: "another question about the clip is in a pair",
+    REFUSED: "by the rule",
+    NO_PARTNER: "the partners were taken",
+    LIMIT: "there were pairs enough",
+}
+"""Why a candidate is in no pair."""
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import IO, Any, Generic
 import lmms_eval_tasks
 from lmms_eval_tasks.construct.engine.config import C
 from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.set_folder import FAILED, number_in, refuse_smaller, replacing_set
+from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import AskedReply, Asking, PipelineRow, Removed, Step, check_ids, roles_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256, replacing, write_file
@@ -276,9 +276,7 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
             raise InputError(_nothing_left(run.runs, out))
         if (out / RELEASE).exists() and not replace:
             hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
-            refuse_smaller(
-                out, number_in(out / ATTRITION, _rows_of), len(left), f"{hint}{out / FAILED / STEPS} has each row."
-            )
+            refuse_smaller(out, ATTRITION, _rows_of, len(left), f"{hint}{out / FAILED / STEPS} has each row.")
         write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
         (folder / RELEASE).mkdir()
         warnings = list(pipeline.write(left, folder / RELEASE, run.config))

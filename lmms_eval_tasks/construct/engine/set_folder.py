@@ -48,18 +48,14 @@ def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
         remove(out / FAILED)
 
 
-def number_in(file: Path, find: Callable[[Any], Any]) -> int | None:
-    """A number of a JSON file; None where the file does not say it."""
+def refuse_smaller(out: Path, file: str, find: Callable[[Any], Any], now: int, hint: str) -> None:
+    """Refuse a set of fewer rows than the one that is there has by a number of its JSON file."""
     try:
-        number = find(json.loads(file.read_text(encoding="utf-8")))
+        before = find(json.loads((out / file).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, LookupError, AttributeError, StopIteration):
-        return None
-    return number if isinstance(number, int) else None
-
-
-def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:
-    if before is None or now < before:
-        known = "a set that does not say its size" if before is None else f"a set of {before:,} rows"
+        before = None
+    if not isinstance(before, int) or now < before:
+        known = f"a set of {before:,} rows" if isinstance(before, int) else "a set that does not say its size"
         raise InputError(
             f"{out} holds {known}, and this build made {now:,}; the set there was not replaced.\n{hint}\n"
             "Remedy: where a server failed, give the same command again; --replace takes the new set all the same."

@@ -33,15 +33,16 @@ from lmms_eval_tasks.construct.annotate.plan import read_plan
 from lmms_eval_tasks.construct.cast_bench import build
 from lmms_eval_tasks.construct.cast_bench.clip_selection import ClipMeasures, measure_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances
-from lmms_eval_tasks.construct.cast_bench.filters import (
+from lmms_eval_tasks.construct.cast_bench.pipeline import steps_of
+from lmms_eval_tasks.construct.cast_bench.questions import (
     Choice,
     ChoiceOrUnable,
+    Exclusivity,
     Revision,
     apply_revisions,
+    check_question,
     read_revisions,
 )
-from lmms_eval_tasks.construct.cast_bench.pipeline import steps_of
-from lmms_eval_tasks.construct.cast_bench.questions import Exclusivity, check_question
 from lmms_eval_tasks.construct.cast_bench.rows import (
     LONGEST,
     CastBenchConfig,

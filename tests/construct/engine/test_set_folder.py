@@ -95,6 +95,11 @@ def test_a_kill_at_any_move_leaves_one_set_to_the_next_build(out: Path) -> None:
 
 
 def test_a_smaller_set_is_refused(tmp_path: Path) -> None:
-    refuse_smaller(tmp_path, 6, 6, "")
-    assert "holds a set of 6 rows, and this build made 5" in refusal(refuse_smaller, tmp_path, 6, 5, "")
-    assert "a set that does not say its size" in refusal(refuse_smaller, tmp_path, None, 1, "")
+    def kept(facts: dict[str, int]) -> int:
+        return facts["kept"]
+
+    (tmp_path / "six.json").write_text('{"kept": 6}')
+    refuse_smaller(tmp_path, "six.json", kept, 6, "")
+    said = refusal(refuse_smaller, tmp_path, "six.json", kept, 5, "")
+    assert "holds a set of 6 rows, and this build made 5" in said
+    assert "a set that does not say its size" in refusal(refuse_smaller, tmp_path, "none.json", kept, 1, "")
