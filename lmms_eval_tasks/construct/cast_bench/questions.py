@@ -241,7 +241,7 @@ def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig)
                 **asked, instances=listed_instances(row.clip), refused=refused[VIDEO],
             )  # fmt: skip
             texts[VIDEO] = on_one_line(reply.distractor)
-        faults = {TEXT: _text_fault(row, texts[TEXT]), VIDEO: _video_fault(row, texts[VIDEO], texts[TEXT])}
+        faults = _faults(row, texts[TEXT], texts[VIDEO])
         if not any(faults.values()):
             faults = _clashes(row, texts, asking)
         unfit = [Unfit(fault, texts[name]) for name, fault in faults.items() if fault]
@@ -256,35 +256,33 @@ def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig)
     return until_good(config.tries, write)
 
 
-def _text_fault(row: QuestionRow, text: str) -> str:
+def _faults(row: QuestionRow, text: str, video: str) -> dict[str, str]:
+    """The first fault that rules find in each distractor, empty without one."""
     names = [name for one in row.clip.described if (name := one.instance.name)]
-    if fault := _form_fault(TEXT, text):
-        return fault
-    if len(words_of(text)) > MOST_WORDS:
-        return "text distractor of more than 15 words"
-    if bare_words(text) == bare_words(row.answer):
-        return "text distractor equals the answer"
-    if is_marked(text):
-        return "text distractor says which option it is"
-    beyond = any(holds_text(text, name) and not holds_text(row.question, name) for name in names)
-    return "text distractor names what the question does not" if beyond else ""
-
-
-def _video_fault(row: QuestionRow, video: str, text: str) -> str:
-    if fault := _form_fault(VIDEO, video):
-        return fault
-    for other, name in ((row.answer, "answer"), (text, "text distractor")):
-        if bare_words(video) == bare_words(other):
-            return f"video distractor equals the {name}"
-    if is_marked(video):
-        return "video distractor says which option it is"
-    return "video distractor calls an instance by its id" if holds_id([video], row.clip.by_id) else ""
-
-
-def _form_fault(kind: str, text: str) -> str:
-    if not words_of(text):
-        return f"{kind} distractor is empty"
-    return "" if is_legible(text) else f"{kind} distractor is too long or not printable"
+    rules = {
+        TEXT: {
+            "is empty": not words_of(text),
+            "is too long or not printable": not is_legible(text),
+            "of more than 15 words": len(words_of(text)) > MOST_WORDS,
+            "equals the answer": bare_words(text) == bare_words(row.answer),
+            "says which option it is": is_marked(text),
+            "names what the question does not": any(
+                holds_text(text, name) and not holds_text(row.question, name) for name in names
+            ),
+        },
+        VIDEO: {
+            "is empty": not words_of(video),
+            "is too long or not printable": not is_legible(video),
+            "equals the answer": bare_words(video) == bare_words(row.answer),
+            "equals the text distractor": bare_words(video) == bare_words(text),
+            "says which option it is": is_marked(video),
+            "calls an instance by its id": holds_id([video], row.clip.by_id),
+        },
+    }
+    return {
+        kind: next((f"{kind} distractor {fault}" for fault, is_one in found.items() if is_one), "")
+        for kind, found in rules.items()
+    }
 
 
 def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict[str, str]:

@@ -5,9 +5,7 @@ Source: CausalVQA (arXiv 2506.09943), section 2.2 and appendix B. The wording of
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from lmms_eval_tasks.construct.engine.running import Pipeline
 from lmms_eval_tasks.construct.engine.steps import Step
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.forms import read_csv
+from lmms_eval_tasks.utils.core.forms import csv_text, read_csv
 from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.made import cut_part
@@ -57,17 +55,15 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
         if fault:
             problems.add(f"{clip}, {start:g} to {end:g} s", fault, remedy="take its questions out of the annotations.")
     problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
+    table = []
     for row in rows:
-        cells = []
-        for version in VERSIONS:
-            options = "|".join(f"{number}. {option}" for number, option in enumerate(row.options(version), start=1))
-            cells += [options, LETTERS.index(row.key(version)) + 1]
-        video = parts[row.clip, row.start, row.end]
-        writer.writerow([row.qid, row.type, row.question, *cells, row.difficulty, video])
-    write_file(folder / metadata_name(SPLIT), text.getvalue())
+        cells = {name: getattr(row, name) for name in ("qid", "type", "question", "difficulty")}
+        for number, version in enumerate(VERSIONS, start=1):
+            options = enumerate(row.options(version), start=1)
+            cells[f"choices{number}"] = "|".join(f"{place}. {option}" for place, option in options)
+            cells[f"correct{number}"] = LETTERS.index(row.key(version)) + 1
+        table.append({**cells, "renamed_video": parts[row.clip, row.start, row.end]})
+    write_file(folder / metadata_name(SPLIT), csv_text(HEADER, table))
     carry_sample_mark(config.clips, folder)
     warnings = []
     if not config.reviews:

@@ -10,28 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.options import PEOPLE
-from lmms_eval_tasks.construct.annotate.answer_files import (
-    COLUMNS,
-    RATED_COLUMNS,
-    REVIEW_COLUMNS,
-    collect_answers,
-    collect_edits,
-    collect_ratings,
-    collect_reviews,
-    decide_items,
-    read_answer_files,
-)
-from lmms_eval_tasks.construct.annotate.plan import (
-    MINUTES,
-    annotators_needed,
-    as_csv,
-    asked_items,
-    draw_sample,
-    make_plan,
-    only_split,
-    planned_questions,
-    read_plan,
-)
+from lmms_eval_tasks.construct.annotate import answer_files
+from lmms_eval_tasks.construct.annotate import plan as plans
 from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -44,7 +24,6 @@ from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME, Decision
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lmms_eval_tasks.construct.annotate.plan import Plan
     from lmms_eval_tasks.utils.core.table import FittingTable
 
 
@@ -71,7 +50,7 @@ def plan(
     ] = None,
     minutes: Annotated[
         float, typer.Option(min=0.1, help="Minutes of clips an annotator sees, on average, at most.")
-    ] = MINUTES,
+    ] = plans.MINUTES,
     attention: Annotated[
         int | None,
         typer.Option(min=0, help="Items that check attention, an annotator.", show_default="the mode's"),
@@ -89,22 +68,22 @@ def plan(
         lmms-eval-tasks annotate plan causalvqa --split debug --out plan.csv
         lmms-eval-tasks annotate plan countervqa --mode links --sample 400 --out links.csv
     """
-    chosen = only_split(benchmark, split)
-    inquiry, items = asked_items(benchmark, chosen, mode, run, task)
+    chosen = plans.only_split(benchmark, split)
+    inquiry, items = plans.asked_items(benchmark, chosen, mode, run, task)
     if attention and inquiry.form != "choice":
         raise InputError(f"Expected --attention 0 in the mode {mode}, in which nothing is chosen alone.")
     with show_progress() as progress:
-        questions = planned_questions(benchmark, inquiry, items, progress)
+        questions = plans.planned_questions(benchmark, inquiry, items, progress)
     if attention and not any(question.choices for question in questions):
         raise InputError(f"Expected --attention 0 of {benchmark}, whose items offer nothing to choose.")
     if sample is not None:
-        questions = draw_sample(questions, sample, seed)
+        questions = plans.draw_sample(questions, sample, seed)
     each = responses or inquiry.responses
     whole_pairs = find_benchmark(benchmark).pairs_of_clips and mode in (ANSWER, LAST_FRAME)
-    number = annotators or annotators_needed(questions, each, minutes, whole_pairs)
+    number = annotators or plans.annotators_needed(questions, each, minutes, whole_pairs)
     checks = inquiry.attention if attention is None else attention
-    made = make_plan(benchmark, chosen, questions, number, each, checks, seed, mode, whole_pairs)
-    write_file(out, as_csv(made))
+    made = plans.make_plan(benchmark, chosen, questions, number, each, checks, seed, mode, whole_pairs)
+    write_file(out, plans.as_csv(made))
     console = make_console()
     console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {each} responses to each, seed {seed}")
     console.print(_summary(made, number))
@@ -141,7 +120,7 @@ def page(
     from lmms_eval_tasks.construct.engine.config import read_config
 
     words = read_config(texts, PageTexts)[0] if texts else None
-    written = write_pages(read_plan(plan), out, annotator or (), clips, run, task, words, practice)
+    written = write_pages(plans.read_plan(plan), out, annotator or (), clips, run, task, words, practice)
     console = make_console()
     console.print(f"{len(written):,} pages: {out}", soft_wrap=True)
     console.print(f"Next:  lmms-eval-tasks annotate collect {plan} ANSWERS --out people.csv", soft_wrap=True)
@@ -162,27 +141,27 @@ def collect(
         lmms-eval-tasks annotate collect plan.csv answers --out people.csv
         lmms-eval-tasks annotate collect plan.csv answers --out people.csv --attention-errors 1
     """
-    read = read_plan(plan)
+    read = plans.read_plan(plan)
     inquiry = find_benchmark(read.source[0]).inquiry(read.mode)
-    files = read_answer_files(read, answers, inquiry)
+    files = answer_files.read_answer_files(read, answers, inquiry)
     console = make_console()
     for consent, agreed in Counter(file.consent for file in files if file.consent).items():
         console.print(f"agreed to the consent text {consent}: {agreed:,} of {len(files):,}")
     if inquiry.form == "review":
-        reviews = collect_reviews(read, files)
-        decided = Counter(decide_items(reviews).values())
+        reviews = answer_files.collect_reviews(read, files)
+        decided = Counter(answer_files.decide_items(reviews).values())
         planned = len({row.item_id for row in read.rows if not row.attention})
         counts = ", ".join(f"{decided[decision]:,} {decision.value}" for decision in Decision)
         console.print(f"{len(reviews):,} reviews of {sum(decided.values()):,} of {planned:,} versions: {counts}")
-        write_file(out, csv_text(REVIEW_COLUMNS, reviews))
+        write_file(out, csv_text(answer_files.REVIEW_COLUMNS, reviews))
         console.print(f"Written: {out}", soft_wrap=True)
     elif inquiry.form == "ratings":
-        rated = collect_ratings(read, files)
-        write_file(out, csv_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
+        rated = answer_files.collect_ratings(read, files)
+        write_file(out, csv_text((*answer_files.RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
         console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
         _print_next(console, read, out)
     elif inquiry.form == "choice":
-        collected = collect_answers(read, files, attention_errors)
+        collected = answer_files.collect_answers(read, files, attention_errors)
         planned, answered = sum(collected.planned.values()), sum(collected.answered.values())
         console.print(f"{len(collected.planned):,} annotators answered {answered:,} of their {planned:,} items")
         if collected.silent:
@@ -190,11 +169,11 @@ def collect(
         if collected.inattentive:
             named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
             console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
-        write_file(out, csv_text(COLUMNS, collected.responses))
+        write_file(out, csv_text(answer_files.COLUMNS, collected.responses))
         console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
         _print_next(console, read, out)
     else:
-        edits = collect_edits(read, files)
+        edits = answer_files.collect_edits(read, files)
         write_file(out, as_lines(edits))
         discarded = sum(bool(edit.get("discarded")) for edit in edits)
         console.print(
@@ -203,7 +182,7 @@ def collect(
         )
 
 
-def _print_next(console: Console, plan: Plan, out: Path) -> None:
+def _print_next(console: Console, plan: plans.Plan, out: Path) -> None:
     """Print the command that grades the answers; where the release withholds the keys, ask for a file of them."""
     benchmark, split = plan.source
     items = f"{benchmark}:{split}"
@@ -220,7 +199,7 @@ def _print_next(console: Console, plan: Plan, out: Path) -> None:
     console.print(f"Next:  lmms-eval-tasks humans {out} --items {items}", soft_wrap=True)
 
 
-def _summary(made: Plan, annotators: int) -> FittingTable:
+def _summary(made: plans.Plan, annotators: int) -> FittingTable:
     own = made.by_annotator
     idle = [0] * (annotators - len(own))
     items = [sum(not row.attention for row in rows) for rows in own.values()] + idle

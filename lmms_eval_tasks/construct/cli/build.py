@@ -27,27 +27,22 @@ def _build_command(benchmark: str, build: Callable[..., BuiltSet]) -> Callable[.
             mark_as_built(built.folder)
             if built.attrition is not None:
                 write_attrition(built.attrition, built.folder)
-        print_built(benchmark, built)
+        console = make_console()
+        for shown in built.tables:
+            if shown.title:
+                console.print(f"\n{shown.title}", style="bold")
+            table = text_table(None, *shown.columns)
+            for cells in shown.rows:
+                table.add_row(*cells)
+            console.print(table)
+        for warning in built.warnings:
+            console.print(f"warning: {warning}", style="yellow")
+        console.print(built.summary)
+        if built.folder is not None:
+            source = shlex.quote(str(built.folder))
+            console.print(f"Next:  lmms-eval-tasks prepare {benchmark} --source {source}", soft_wrap=True)
 
     return command_of(build, run)
-
-
-def print_built(benchmark: str, built: BuiltSet) -> None:
-    """Show what `build` has just written, and what to do with it."""
-    console = make_console()
-    for shown in built.tables:
-        if shown.title:
-            console.print(f"\n{shown.title}", style="bold")
-        table = text_table(None, *shown.columns)
-        for cells in shown.rows:
-            table.add_row(*cells)
-        console.print(table)
-    for warning in built.warnings:
-        console.print(f"warning: {warning}", style="yellow")
-    console.print(built.summary)
-    if built.folder is not None:
-        source = shlex.quote(str(built.folder))
-        console.print(f"Next:  lmms-eval-tasks prepare {benchmark} --source {source}", soft_wrap=True)
 
 
 BUILDERS = load_announced("lmms_eval_tasks.builders", "builder")

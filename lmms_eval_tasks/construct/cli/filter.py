@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, BUILD, FormatOption, open_runs
-from lmms_eval_tasks.construct.curation.shortcut_filters import (
-    FRAME_SHARE,
-    MODEL_SHARE,
-    MODELS,
-    UNSCORED,
-    FilteredGroup,
-    blind_filter,
-    check_share,
-    single_frame_filter,
-    view_records,
-)
+from lmms_eval_tasks.construct.curation import shortcut_filters
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME
 from lmms_eval_tasks.utils.core.files import write_file
@@ -44,13 +35,13 @@ OUT = "Where to write what became of each pair, and why, as JSON lines."
 def single_frame(
     runs: Annotated[list[Path], typer.Argument(help="Runs of single-frame views, several models and frames.")],
     out: Annotated[Path, typer.Option(help=OUT, show_default=False)],
-    models: Annotated[int, typer.Option(min=1, help="How many models there have to be.")] = MODELS,
+    models: Annotated[int, typer.Option(min=1, help="How many models there have to be.")] = shortcut_filters.MODELS,
     model_share: Annotated[
         float, typer.Option(help="A frame is solvable where this share of models is right.")
-    ] = MODEL_SHARE,
+    ] = shortcut_filters.MODEL_SHARE,
     frame_share: Annotated[
         float, typer.Option(help="A pair goes where this share of the frames of both clips is solvable.")
-    ] = FRAME_SHARE,
+    ] = shortcut_filters.FRAME_SHARE,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
     form: FormatOption = None,
 ) -> None:
@@ -60,12 +51,12 @@ def single_frame(
         lmms-eval-tasks filter single-frame out/qwen out/llava --models 2 --out frames.jsonl
         lmms-eval-tasks filter single-frame out/a out/b --models 2 --frame-share 0.5 --out frames.jsonl
     """
-    check_share("--model-share", model_share)
-    check_share("--frame-share", frame_share)
+    shortcut_filters.check_share("--model-share", model_share)
+    shortcut_filters.check_share("--frame-share", frame_share)
     with open_output("filter single-frame", form) as output:
         opened = open_runs(output, runs, allow_incomplete)
-        answers = view_records(opened, SINGLE_FRAME, models)
-        groups = single_frame_filter(answers, model_share, frame_share)
+        answers = shortcut_filters.view_records(opened, SINGLE_FRAME, models)
+        groups = shortcut_filters.single_frame_filter(answers, model_share, frame_share)
         rule = (
             f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair "
             f"goes where at least {100 * frame_share:g}% of the frames of each of its clips are."
@@ -89,8 +80,8 @@ def blind(
     """
     with open_output("filter blind", form) as output:
         opened = open_runs(output, runs, allow_incomplete)
-        answers = view_records(opened, BLIND, models)
-        groups = blind_filter(answers, models)
+        answers = shortcut_filters.view_records(opened, BLIND, models)
+        groups = shortcut_filters.blind_filter(answers, models)
         rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
         _report(output, opened, list(answers), groups, rule, ("blind filter",), out)
 
@@ -99,7 +90,7 @@ def _report(
     output: Output,
     runs: Sequence[Run],
     models: Sequence[str],
-    groups: Sequence[FilteredGroup],
+    groups: Sequence[shortcut_filters.FilteredGroup],
     rule: str,
     controls: Sequence[str],
     out: Path,
@@ -121,12 +112,12 @@ def _report(
         known = registry().find_task(task)
         for published in published_controls(known.benchmark.folder, task, controls) if known else ():
             output.note(f"published, {task}: {published.value:.1f}, {published.model}; {published.source}")
-    write_file(out, as_lines(group.to_json() for group in groups))
+    write_file(out, as_lines(map(asdict, groups)))
     removed = sum(group.removed for group in groups)
     output.note(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", whole=True)
 
 
-def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
+def _table(groups: Sequence[shortcut_filters.FilteredGroup]) -> FittingTable:
     from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 
     headings = ("task", "pairs", "removed", "percent", "kept", "unscored")
@@ -134,8 +125,8 @@ def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
     tasks = list(dict.fromkeys(group.task for group in groups))
     for name in [*tasks, *(["all"] if len(tasks) > 1 else [])]:
         part = [group for group in groups if name in ("all", group.task)]
-        unscored = sum(group.why == UNSCORED for group in part)
-        decided = [(100.0 * group.removed, 1.0) for group in part if group.why != UNSCORED]
+        unscored = sum(group.why == shortcut_filters.UNSCORED for group in part)
+        decided = [(100.0 * group.removed, 1.0) for group in part if group.why != shortcut_filters.UNSCORED]
         removed = sum(group.removed for group in part)
         percent = Number(None, unit="%")
         if decided:

@@ -59,7 +59,7 @@ def pairs(
     from lmms_eval_tasks.construct.curation.candidates import find_rule, join_questions, read_candidates
     from lmms_eval_tasks.construct.curation.mining import REASONS, distinct_clips, mine_pairs
     from lmms_eval_tasks.construct.curation.vectors import read_vectors
-    from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, sentence_transformer, tfidf_encoder
+    from lmms_eval_tasks.construct.engine.encoders import encode_texts, find_encoder
 
     if out.suffix not in (".jsonl", ".csv"):
         raise InputError(f"Expected --out to end in .jsonl or .csv, but got {out}.")
@@ -67,7 +67,7 @@ def pairs(
     items = read_candidates(table_file(candidates), skill)
     joined = ""
     if question_encoder:
-        encoder = tfidf_encoder() if question_encoder == TFIDF else sentence_transformer(question_encoder)
+        encoder = find_encoder(question_encoder)
         texts = encode_texts([item.question for item in items], encoder)
         items = join_questions(items, texts.similarities, question_cosine)
         joined = f"; questions joined by {encoder.name} from {question_cosine:g}"

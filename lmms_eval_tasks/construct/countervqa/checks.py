@@ -47,24 +47,17 @@ def graph_quality(
     console = make_console()
     table = text_table(None, "take", *MEASURES, "links found", "predicted", "reference")
 
-    def add(name: str, values: list[float | None], links: LinkCounts | None) -> None:
-        shown = ["N/A" if value is None else f"{value:.4f}" for value in values]
-        # A mean of takes has no links of its own.
-        numbers = (links.hits, links.hits + links.extra, links.hits + links.missed) if links else ("", "", "")
-        table.add_row(name, *shown, *map(str, numbers))
-
     def measures(links: LinkCounts) -> list[float | None]:
         return [getattr(links, name) for name in MEASURES]
 
-    add("all links", measures(quality.total), quality.total)
-    add(
-        "mean of the takes",
-        [mean_of_known(column) for column in zip(*map(measures, quality.takes.values()), strict=True)],
-        None,
-    )
+    means = [mean_of_known(column) for column in zip(*map(measures, quality.takes.values()), strict=True)]
     worst = sorted(quality.takes.items(), key=lambda item: (item[1].f1 is None, item[1].f1 or 0.0, item[0]))
-    for name, links in worst[:takes]:
-        add(name, measures(links), links)
+    # A mean of takes has no links of its own.
+    lines = [("all links", measures(quality.total), quality.total), ("mean of the takes", means, None)]
+    for name, values, links in [*lines, *((name, measures(links), links) for name, links in worst[:takes])]:
+        shown = ["N/A" if value is None else f"{value:.4f}" for value in values]
+        numbers = (links.hits, links.hits + links.extra, links.hits + links.missed) if links else ("", "", "")
+        table.add_row(name, *shown, *map(str, numbers))
     console.print(table)
     if len(worst) > takes:
         console.print(f"{len(worst) - takes} more takes; --takes shows more.")

@@ -13,32 +13,10 @@ from statistics import fmean
 from typing import Any
 
 import lmms_eval_tasks
+from lmms_eval_tasks.construct.countervqa import steps
 from lmms_eval_tasks.construct.countervqa.graphs import FILTERS, Pair
 from lmms_eval_tasks.construct.countervqa.questions import with_partners
-from lmms_eval_tasks.construct.countervqa.rows import (
-    PAPER_COUNTS,
-    CounterVqaConfig,
-    LinkedTake,
-    MeasuredTake,
-    TakeQuestion,
-    TakeRow,
-)
-from lmms_eval_tasks.construct.countervqa.steps import (
-    ABSENT,
-    KEPT,
-    PAIRS_A_REQUEST,
-    choose_pairs,
-    filter_graphs,
-    imagine_absent,
-    judge_pairs,
-    leave_out_solved,
-    measure_graphs,
-    rephrase_question,
-    take_given_links,
-    verify_question,
-    write_candidates,
-    write_naive,
-)
+from lmms_eval_tasks.construct.countervqa.rows import PAPER_COUNTS, CounterVqaConfig, LinkedTake, TakeQuestion, TakeRow
 from lmms_eval_tasks.construct.countervqa.takes import interaction_of
 from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
@@ -74,31 +52,36 @@ def steps_of(config: CounterVqaConfig) -> Sequence[Step]:
     config.check()
     questions = len(set(RULE_LEVELS.values())) * config.candidates
     if config.naive or config.links is not None:
-        steps: list[Step] = [take_given_links.given(config)]
+        chosen: list[Step] = [steps.take_given_links.given(config)]
     else:
-        pairs = [{"pair": 10, "first": "A10", "second": "A11"}] * PAIRS_A_REQUEST
-        observed = _expected("observer", 45 * len(pairs), lambda pairs: ceil(pairs / PAIRS_A_REQUEST), pairs=pairs)
+        pairs = [{"pair": 10, "first": "A10", "second": "A11"}] * steps.PAIRS_A_REQUEST
+        observed = _expected(
+            "observer", 45 * len(pairs), lambda pairs: ceil(pairs / steps.PAIRS_A_REQUEST), pairs=pairs
+        )
         tested = _expected("critic", EXPLAINED, lambda pairs: 3 * ceil(config.pair_share * pairs), test=" " * EXPLAINED)
-        steps = [choose_pairs.given(config, forecast=observed), judge_pairs.given(forecast=tested)]
-    steps += [measure_graphs.given(config)]
+        chosen = [steps.choose_pairs.given(config, forecast=observed), steps.judge_pairs.given(forecast=tested)]
+    chosen += [steps.measure_graphs.given(config)]
     if config.naive:
         written = _expected("naive", EXPLAINED * questions, passes=questions)
-        steps += [filter_graphs.given(config, forecast=Forecast()), write_naive.given(config, forecast=written)]
+        chosen += [
+            steps.filter_graphs.given(config, forecast=Forecast()),
+            steps.write_naive.given(config, forecast=written),
+        ]
     else:
-        steps += [filter_graphs.given(config)]
-        if config.models.keys() & {ABSENT, DEFAULT_ROLE}:
-            steps += [imagine_absent.given(config, forecast=_expected("absent", EXPLAINED))]
-        steps += [write_candidates.given(config, forecast=Forecast(rows=questions))]
+        chosen += [steps.filter_graphs.given(config)]
+        if config.models.keys() & {steps.ABSENT, DEFAULT_ROLE}:
+            chosen += [steps.imagine_absent.given(config, forecast=_expected("absent", EXPLAINED))]
+        chosen += [steps.write_candidates.given(config, forecast=Forecast(rows=questions))]
     if config.rephrase:
-        steps += [rephrase_question.given(forecast=Forecast(1, 4 * SENTENCE, 0, SENTENCE // CHARACTERS_A_TOKEN))]
+        chosen += [steps.rephrase_question.given(forecast=Forecast(1, 4 * SENTENCE, 0, SENTENCE // CHARACTERS_A_TOKEN))]
     if verifiers := tuple(config.verifiers):
-        verified = _expected("verification", REASONED, lambda _: len(verifiers), KEPT)
-        steps += [verify_question.given(config, roles=verifiers, forecast=verified)]
+        verified = _expected("verification", REASONED, lambda _: len(verifiers), steps.KEPT)
+        chosen += [steps.verify_question.given(config, roles=verifiers, forecast=verified)]
     if solvers := tuple(config.solvers):
         solved = Forecast(len(solvers), 4 * SENTENCE, config.frames, REASONED // CHARACTERS_A_TOKEN)
         read = lru_cache(maxsize=CLIPS_AT_ONCE)(clip_frames)
-        steps += [leave_out_solved.given(config, read, roles=solvers, forecast=solved)]
-    return steps
+        chosen += [steps.leave_out_solved.given(config, read, roles=solvers, forecast=solved)]
+    return chosen
 
 
 def _expected(
@@ -136,7 +119,7 @@ Questions = Mapping[str, Sequence[CounterfactualQuestion]]
 
 
 def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> BuiltSet:
-    config, measured = run.config, _left(run, measure_graphs.name)
+    config, measured = run.config, _left(run, steps.measure_graphs)
     by_uid = {row.id: row for row in measured}
     by_take: dict[str, list[CounterfactualQuestion]] = {}
     for row in run.left:
@@ -157,7 +140,18 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
     with replacing_set(out, SET) as folder:
         if asked:
             write_audits(folder / STEPS, *run.audits.values())
-        write_file(folder / MEASURES, as_lines(_measures(row, config) for row in measured))
+        measures = (
+            {
+                "take": row.id,
+                "ancd": row.measures.ancd,
+                "depth": row.measures.depth.edges,
+                "depth_bound": row.measures.depth.bound,
+                "cnda": row.measures.cnda,
+                "removed_by": list(row.measures.failed(config.thresholds)),
+            }
+            for row in measured
+        )
+        write_file(folder / MEASURES, as_lines(measures))
         with replacing(folder / GRAPHS) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
             for uid in questions:
                 file.write(as_lines([_graph(by_uid[uid])]))
@@ -191,21 +185,9 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
     return BuiltSet(out, summary, tables, warnings, as_attrition(counts))
 
 
-def _left(run: PipelineRun[CounterVqaConfig], name: str) -> Sequence[Any]:
+def _left(run: PipelineRun[CounterVqaConfig], step: Step) -> Sequence[Any]:
     """The rows that a step left; none where it is no step of the build."""
-    return next((one.left for one in run.runs if one.step.name == name), ())
-
-
-def _measures(row: MeasuredTake, config: CounterVqaConfig) -> dict[str, Any]:
-    values = row.measures
-    return {
-        "take": row.id,
-        "ancd": values.ancd,
-        "depth": values.depth.edges,
-        "depth_bound": values.depth.bound,
-        "cnda": values.cnda,
-        "removed_by": list(values.failed(config.thresholds)),
-    }
+    return next((one.left for one in run.runs if one.step.name == step.name), ())
 
 
 def _graph(row: LinkedTake) -> dict[str, Any]:
@@ -238,14 +220,17 @@ Counts = Mapping[str, Any]
 
 
 def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
-    counts = {one.step.name: one for one in run.runs}
-    measured, chosen, judged = (_left(run, one.name) for one in (measure_graphs, choose_pairs, judge_pairs))
+    removed = {one.step.name: one.removed for one in run.runs}
+    measured, chosen, judged = (
+        _left(run, one) for one in (steps.measure_graphs, steps.choose_pairs, steps.judge_pairs)
+    )
     failing = Counter(name for row in measured for name in row.measures.failed(run.config.thresholds))
-    checks = [counts[one.name].removed for one in (verify_question, leave_out_solved) if one.name in counts]
-    rejected = sum(checks, Counter[str]())
-    candidates = len(counts[write_naive.name if run.config.naive else write_candidates.name].left)
+    rejected = Counter[str]()
+    for check in (steps.verify_question, steps.leave_out_solved):
+        rejected.update(removed.get(check.name, {}))
+    candidates = len(_left(run, steps.write_naive if run.config.naive else steps.write_candidates))
     pairs: dict[str, int] = {}
-    if choose_pairs.name in counts:
+    if steps.choose_pairs.name in removed:
         seen, tested = sum(row.seen for row in chosen), sum(len(row.pairs) for row in chosen)
         known = sum(len(row.links.known()) for row in judged)
         pairs = {
@@ -259,7 +244,7 @@ def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
         "annotated": len(run.rows),
         "pairs": pairs,
         "linked": len(measured),
-        "removed": {name: counts[filter_graphs.name].removed[name] for name in FILTERS},
+        "removed": {name: removed[steps.filter_graphs.name][name] for name in FILTERS},
         "failing": {name: failing[name] for name in FILTERS},
         "candidates": candidates,
         "rejected": dict(sorted(rejected.items())),
@@ -292,7 +277,7 @@ def table_of_losses(counts: Counts, of_paper: bool) -> BuiltTable:
 def as_attrition(counts: Counts) -> SetAttrition:
     """The losses as they are kept with the set: of clips, and from the candidates on of questions."""
     annotated, linked, candidates = (counts[name] for name in ("annotated", "linked", "candidates"))
-    steps: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
+    losses: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
         ("clips with causal links", annotated, linked, {"no links": annotated - linked}),
         ("clips that pass the filters", linked, _filtered(counts), counts["removed"]),
         ("candidate questions", _filtered(counts), candidates, {}),
@@ -303,7 +288,7 @@ def as_attrition(counts: Counts) -> SetAttrition:
         rows=annotated,
         steps=tuple(
             AttritionStep(step=step, came=came, left=left, removed={why: n for why, n in removed.items() if n})
-            for step, came, left, removed in steps
+            for step, came, left, removed in losses
         ),
     )
 

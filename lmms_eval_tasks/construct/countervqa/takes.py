@@ -8,6 +8,7 @@ an activity is known, and the rule where nothing names it, are ours.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +64,6 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
     problems = Problems()
     known = _read_takes_file(takes_file, problems) if takes_file else {}
     takes: dict[str, Take] = {}
-    texts: dict[str, str] = {}
     for file in files:
         for where, uid, fields, annotators in _entries(read_value(file), file.name, problems):
             clip = fields.get("clip", f"{uid}.mp4")
@@ -73,7 +73,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
                 problems.add(where, f"Expected clip to be a path below the folder of clips, but got {describe(clip)}.")
             else:
                 facts = {**_facts(fields, where, problems), **known.get(uid, {})}
-                actions, left_out = _best_reading(annotators, where, texts, problems)
+                actions, left_out = _best_reading(annotators, where, problems)
                 interaction = INTERACTIONS.get(facts.pop("interaction", ""))
                 task = facts.pop("task", "")
                 takes[uid] = Take(uid, clip, task, actions, left_out, interaction=interaction, **facts)
@@ -152,14 +152,14 @@ Actions = tuple[tuple[TimedAction, ...], frozenset[str]]
 """Actions, and the ids of descriptions that are left out."""
 
 
-def _best_reading(annotators: Sequence[Any], where: str, texts: dict[str, str], problems: Problems) -> Actions:
+def _best_reading(annotators: Sequence[Any], where: str, problems: Problems) -> Actions:
     """The reading with the most actions, the first of equals; no list stands for no description."""
     readings = []
     for descriptions in annotators:
         if descriptions is not None and not isinstance(descriptions, list):
             problems.add(where, f"Expected a list of descriptions, but got {describe(descriptions)}.")
         else:
-            readings.append(_read_descriptions(descriptions or [], where, texts, problems))
+            readings.append(_read_descriptions(descriptions or [], where, problems))
     if not readings:
         return (), frozenset()
     best, notes = max(readings, key=lambda reading: len(reading[0][0]))
@@ -169,7 +169,7 @@ def _best_reading(annotators: Sequence[Any], where: str, texts: dict[str, str], 
 
 
 def _read_descriptions(
-    descriptions: Sequence[Any], where: str, texts: dict[str, str], problems: Problems
+    descriptions: Sequence[Any], where: str, problems: Problems
 ) -> tuple[Actions, list[tuple[str, int]]]:
     """One annotator's actions, and why each description that is left out is, with its number."""
     timed, notes = [], []
@@ -182,7 +182,7 @@ def _read_descriptions(
     actions: dict[str, TimedAction] = {}
     left_out = set()
     for place, (start, number, entry) in enumerate(sorted(timed, key=lambda one: one[:2])):
-        name, text, subject = (_plain(entry.get(field), texts) for field in ("id", "text", "subject"))
+        name, text, subject = (_plain(entry.get(field)) for field in ("id", "text", "subject"))
         action_id = name or numbered(place)
         if action_id in actions or action_id in left_out:
             problems.add(where, f"Expected each id once, but got {describe(action_id)} again.")
@@ -196,10 +196,9 @@ def _read_descriptions(
     return (tuple(actions.values()), frozenset(left_out)), notes
 
 
-def _plain(value: object, texts: dict[str, str]) -> str:
+def _plain(value: object) -> str:
     """A text on one line, empty for anything else; equal ones are one object: takes of a task have many in common."""
-    text = " ".join(value.split()) if isinstance(value, str) else ""
-    return texts.setdefault(text, text)
+    return sys.intern(" ".join(value.split())) if isinstance(value, str) else ""
 
 
 def _seconds(value: object) -> float | None:

@@ -31,15 +31,6 @@ class FilteredGroup:
     why: str
     members: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "task": self.task,
-            "group_id": self.group_id,
-            "removed": self.removed,
-            "why": self.why,
-            "members": {name: dict(counts) for name, counts in self.members.items()},
-        }
-
 
 def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[str, Records]:
     problems = Problems()

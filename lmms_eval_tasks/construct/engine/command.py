@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, RoleSettings, read_config
+from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, read_config
 from lmms_eval_tasks.construct.engine.running import BuiltSet, BuiltTable, Pipeline, run_pipeline
 from lmms_eval_tasks.construct.engine.steps import Forecast, Step, check_ids, roles_of
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
@@ -17,44 +17,34 @@ from lmms_eval_tasks.utils.core.work import Progress, no_progress
 CHARACTERS_A_TOKEN = 4
 
 
-class StepForecast(NamedTuple):
-    requests: float
-    tokens_in: float
-    tokens_out: float
-    cost: float
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        cost = "no price" if math.isnan(self.cost) else f"{self.cost:,.2f}"
-        return (*(f"{number:,.0f}" for number in self[:3]), cost)
-
-
-def estimate_step(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]) -> StepForecast:
-    requests = rows * forecast.requests
-    tokens_in = tokens_out = cost = 0.0
-    for settings in asked if requests else ():
-        share = requests / len(asked)
-        images = forecast.images * settings.tokens_an_image
-        role_in = share * (forecast.characters / CHARACTERS_A_TOKEN + images)
-        role_out = share * min(forecast.reply_tokens, settings.max_tokens)
-        tokens_in, tokens_out = tokens_in + role_in, tokens_out + role_out
-        price = settings.price
-        cost += (role_in * price.input + role_out * price.output) / 1e6 if price else math.nan
-    return StepForecast(requests, tokens_in, tokens_out, cost)
-
-
 def forecast_table(rows: Sequence[Any], steps: Sequence[Step], config: BuildConfig) -> BuiltTable:
-    lines, estimates = [], [StepForecast(0.0, 0.0, 0.0, 0.0)]
+    lines: list[tuple[str, ...]] = []
+    estimates = [(0.0, 0.0, 0.0, 0.0)]
     coming = float(len(rows))
     for step in steps:
         forecast = step.forecast if isinstance(step.forecast, Forecast) else step.forecast(rows)
-        estimates.append(estimate_step(coming, forecast, [config.role(role) for role in step.roles]))
-        if estimates[-1].requests:
-            lines.append((step.name, f"{coming:,.0f}", *estimates[-1].cells))
+        requests = coming * forecast.requests
+        tokens_in = tokens_out = cost = 0.0
+        for settings in map(config.role, step.roles) if requests else ():
+            share = requests / len(step.roles)
+            images = forecast.images * settings.tokens_an_image
+            role_in = share * (forecast.characters / CHARACTERS_A_TOKEN + images)
+            role_out = share * min(forecast.reply_tokens, settings.max_tokens)
+            tokens_in, tokens_out = tokens_in + role_in, tokens_out + role_out
+            price = settings.price
+            cost += (role_in * price.input + role_out * price.output) / 1e6 if price else math.nan
+        estimates.append((requests, tokens_in, tokens_out, cost))
+        if requests:
+            lines.append((step.name, f"{coming:,.0f}", *_cells(*estimates[-1])))
         coming *= forecast.rows
-    lines.append(("all", "", *StepForecast(*map(sum, zip(*estimates, strict=True))).cells))
+    lines.append(("all", "", *_cells(*map(sum, zip(*estimates, strict=True)))))
     columns = ("step", "rows", "requests", "tokens in", "tokens out", "cost")
     return BuiltTable("Estimate, by the paper's shares where it gives them", columns, lines)
+
+
+def _cells(*numbers: float) -> tuple[str, ...]:
+    *counts, cost = numbers
+    return (*(f"{number:,.0f}" for number in counts), "no price" if math.isnan(cost) else f"{cost:,.2f}")
 
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:

@@ -12,14 +12,21 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.construct.curation.candidates import Candidate, OptionTexts, find_rule, plain_text, read_table
+from lmms_eval_tasks.construct.curation.candidates import (
+    Candidate,
+    OptionTexts,
+    Rule,
+    find_rule,
+    plain_text,
+    read_table,
+)
 from lmms_eval_tasks.construct.curation.mining import Ints, distinct_clips, mine_pairs, take_turns
 from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MODEL_SHARE, single_frame_filter
 from lmms_eval_tasks.construct.curation.vectors import Floats, read_vectors
@@ -349,10 +356,6 @@ def check_candidates(row: AskedClip, asking: Asking) -> AskedClip:
     if reply.gives_away:
         raise Removed(GIVEN_AWAY, row.question)
     return row
-
-
-Rule = Callable[[str, str, str], bool]
-"""Whether two answers to a question exclude each other."""
 
 
 @step("minimal pairs", paper="about 70K examples")
