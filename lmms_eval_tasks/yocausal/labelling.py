@@ -107,11 +107,11 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
 
 def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds."""
-    expected = -1
+    expected: int | None = None
     while True:
         images, shown = [], 0
         with FrameStream(path) as stream:
-            expected = stream.stated_frames if expected < 0 else expected
+            expected = stream.stated_frames if expected is None else expected
             chosen = {round(number * (expected - 1) / max(1, count - 1)) for number in range(count)}
             # As stored, as what earlier labels are of.
             for number, frame in enumerate(stream.frames(as_stored=True)):

@@ -131,8 +131,8 @@ def pair_row(
 
 # ---- the official release ------------------------------------------------------------------------------------------
 
-MOST = {"fps": 10_000, "total_frames": 1_000_000_000}
-"""The most that a clip's numbers can be; what is above, or not finite, is no number of a clip."""
+NUMBERS = {"fps": ("fps", 10_000, float), "frames": ("total_frames", 1_000_000_000, int)}
+"""A clip's numbers: column to field, the most that it can be, and its type; what is above, or not finite, is none."""
 
 
 def _read_id(value: object) -> object:
@@ -205,14 +205,15 @@ def _read_pair(
             problems.warn(f"{file}: {name} that are {what} and count as none", f"id {row.id}")
         return value if is_one else None
 
-    labels = {
-        name: known(name, label := getattr(row, name), isinstance(label, bool), "neither true nor false")
-        for name in LABELS
-    }
-    fps, frames = (
-        known(name, value := meta.get(name), _is_number(value, most), f"no numbers up to {most:,}")
-        for name, most in MOST.items()
-    )
+    own: dict[str, Any] = {}
+    for name in LABELS:
+        label = getattr(row, name)
+        own[name] = known(name, label, isinstance(label, bool), "neither true nor false")
+    for column, (name, most, kind) in NUMBERS.items():
+        value = meta.get(name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+        number = known(name, value, is_number, f"no numbers up to {most:,}")
+        own[column] = None if number is None else kind(number)
     try:
         # A result file, which repeats it, cannot hold NaN.
         json.dumps(resolution := meta.get("resolution"), allow_nan=False)
@@ -227,19 +228,13 @@ def _read_pair(
         resolution,
         dataset_source=row.dataset_source,
         category=row.category,
-        fps=fps,
-        frames=None if frames is None else int(frames),
-        **labels,
+        **own,
     )
-    own: Clips = {pair["clip"]: forward, pair["clip_backward"]: backward}
-    if shared := [name for name in own if name in clips]:
+    pair_clips: Clips = {pair["clip"]: forward, pair["clip_backward"]: backward}
+    if shared := [name for name in pair_clips if name in clips]:
         problems.add(row.where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
-    clips |= own
+    clips |= pair_clips
     pairs.append(pair)
-
-
-def _is_number(value: object, most: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def _find(root: Path, subset: str, side: str, path: str) -> Path:
@@ -500,7 +495,8 @@ def measure_pairs(
     with ThreadPoolExecutor(workers, thread_name_prefix="motion") as pool:
         measured = pool.map(lambda path: measure_motion(path, flow, seconds), files.values())
         for done, (item_id, found) in enumerate(zip(files, measured, strict=True), 1):
-            motions |= {item_id: found} if found else {}
+            if found:
+                motions[item_id] = found
             progress("measuring motion", done, len(files))
     symmetric = most_symmetric({item_id: motion.symmetry for item_id, motion in motions.items()})
     decoded = set()
@@ -510,7 +506,8 @@ def measure_pairs(
             pair |= {"fps": motion.fps, "frames": motion.frames}
             pair |= {"motion": motion.magnitude, "motion_symmetry": motion.symmetry}
             # The clips of own videos are other files than those that were measured.
-            decoded |= {pair["clip"]} if isinstance(clips[pair["clip"]], Path) else set()
+            if isinstance(clips[pair["clip"]], Path):
+                decoded.add(pair["clip"])
     return decoded
 
 
