@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from os.path import commonpath
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,14 +74,13 @@ class LoggedItem:
 
 def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:
     """Read a task's sample log, and whether its last line breaks off; None where it has and needs no record of ours."""
-    lines = path.read_bytes().split(b"\n")
-    if not is_ours and any(lines) and not any(b'"record"' in line for line in lines):
+    lines, torn = run_files.split_log(path)
+    if not is_ours and any((*lines, torn)) and not any(b'"record"' in line for line in (*lines, torn)):
         return None
     issues = Problems()
     items: list[LoggedItem] = []
     seen: set[str] = set()
     doubled: list[str] = []
-    torn = False
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
@@ -90,9 +88,7 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
         try:
             value = read_json(line, exact=False)
         except ValueError as error:
-            torn = number == len(lines)
-            if not torn:
-                issues.add("lines", _EXPECTED, f"{error} ({where})")
+            issues.add("lines", _EXPECTED, f"{error} ({where})")
             continue
         line_form = AnyLine if isinstance(value, dict) and run_files.BYPASS in value else form
         if read := validate_value(value, line_form, issues, where):
@@ -104,7 +100,7 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
     for name in doubled:
         issues.add("items", "Expected each once, but got again", describe(name), SEVERAL_WRITERS)
     problems.extend(issues, f"{path.name}, ", MAKE_AGAIN)
-    return items, torn
+    return items, bool(torn)
 
 
 SEED = "seed"
@@ -274,13 +270,7 @@ def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bo
         raise InputError(
             f"{source} holds no run: Expected a file *{run_files.RESULTS}, as lmms-eval writes it to --output_path."
         )
-    try:
-        run, cut = read_latest(files, partial(_read, allow_incomplete=False))
-    except run_files.CutShort:
-        if not allow_incomplete:
-            raise
-        run, _ = read_latest(files, partial(_read, allow_incomplete=True))
-        cut = [path for path in reversed(files) if path != run.path]
+    run, cut = read_latest(files, _read, allow_incomplete)
     if run.only_predicted and not allow_predictions:
         tasks = ", ".join(run.records)
         raise InputError(f"{run.path} holds no scores of {tasks}. {NOT_SCORED.format(run=run.path)}")
@@ -291,14 +281,21 @@ def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bo
     return replace(run, notes=tuple(notes))
 
 
-def read_latest(files: Sequence[Path], read: Callable[[Path], Read]) -> tuple[Read, list[Path]]:
-    """Return the latest run that was not cut short, by its files' dates, and the files of later ones that were."""
+def read_latest(
+    files: Sequence[Path], read: Callable[[Path, bool], Read], allow_incomplete: bool = False
+) -> tuple[Read, list[Path]]:
+    """Return the latest run that was not cut short, by its files' dates, and the files of others that were.
+
+    `read` raises `CutShort` for a run that was, unless its second argument is true: where no run is whole, the part
+    that is there of the latest may be read.
+    """
     cut: dict[Path, run_files.CutShort] = {}
-    for path in reversed(files):
-        try:
-            return read(path), list(cut)
-        except run_files.CutShort as error:
-            cut[path] = error
+    for incomplete in (False, True) if allow_incomplete else (False,):
+        for path in reversed(files):
+            try:
+                return read(path, incomplete), [other for other in cut if other != path]
+            except run_files.CutShort as error:
+                cut.setdefault(path, error)
     raise cut[files[-1]]
 
 
@@ -339,7 +336,7 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
         there = len(items)
         name = run_files.sample_log(path, task).name
         if expected is not None and there != expected:
-            what = f"Expected {expected:,} items, as the results file counts, but got {there:,}."
+            what = f"{run_files.MISCOUNTED.format(expected, there)}."
             (gaps if there < expected else problems).add(name, what)
             logged[task] = there, expected
         elif torn:

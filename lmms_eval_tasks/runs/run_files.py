@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -14,7 +15,7 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.runs.run_card import CARD, Sections
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.forms import RowForm, read_written_object
+from lmms_eval_tasks.utils.core.forms import RowForm, read_json, read_written_object
 from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_names
 
 MERGE = "lmms-eval-tasks merge PART… --out DIR"
@@ -26,6 +27,7 @@ PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-sho
 """The fields of a results file that have an entry for each task or group."""
 SHARD_OF_RUN = "shard"
 """The field of a results file that says which part of a run it is of, as `ShardOfRun`."""
+MISCOUNTED = "Expected {:,} items, as the results file counts, but got {:,}"
 LISTED = 20
 """So many runs of a folder are listed by name."""
 BYPASS = "bypass"
@@ -187,8 +189,22 @@ def sample_log(results: Path, task: str) -> Path:
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{SAMPLES}{task}.jsonl")
 
 
+def task_of(log: Path) -> str | None:
+    return log.stem.partition(SAMPLES)[2] or None
+
+
 def results_beside(log: Path) -> Path:
     return log.with_name(f"{log.name.partition(SAMPLES)[0]}{RESULTS}")
+
+
+def split_log(log: Path) -> tuple[list[bytes], bytes]:
+    """Return the lines of a log, and apart from them the last one where it breaks off, as of a run that was killed."""
+    *lines, last = log.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
+    try:
+        read_json(last or b"null", exact=False)
+    except ValueError:
+        return lines, last
+    return [*lines, last], b""
 
 
 def card_path(results: Path) -> Path:

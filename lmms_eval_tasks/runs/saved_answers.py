@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.runs.run_files import SAMPLES, list_runs, read_results, results_beside, run_files
+from lmms_eval_tasks.runs.folder import read_latest
+from lmms_eval_tasks.runs.run_files import (
+    MISCOUNTED,
+    SAMPLES,
+    CutShort,
+    list_runs,
+    read_results,
+    results_beside,
+    run_files,
+    split_log,
+    task_of,
+)
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_json
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -96,8 +106,8 @@ def read_responses(
 ) -> SavedResponses:
     """Read saved responses: of a file, or of the latest whole run of each task in a folder."""
     saved = SavedResponses()
-    files = _latest_logs(source, saved) if source.is_dir() else [source]
-    if not files or not all(file.is_file() for file in files):
+    logs = _find_logs(source, saved) if source.is_dir() else [[source]] if source.is_file() else []
+    if not logs:
         raise InputError(
             f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
             f"(*{SAMPLES}*.jsonl), but found none."
@@ -106,27 +116,28 @@ def read_responses(
     problems = Problems()
     official = "".join(f"or with {kind.fields}, " for kind in kinds)
     expected = f"Expected an object with id and response, {official}or a line of a sample log of one of our tasks"
-    for file in files:
-        task = file.stem.partition(SAMPLES)[2] or None
-        gap = _missing_items(file)
-        if gap and not allow_incomplete:
-            problems.add(file.name, gap, remedy="missing=unparsed replays the part that is there.")
+    for of_task in logs:
+        try:
+            (file, lines), _ = read_latest(of_task, _read_lines, allow_incomplete)
+        except CutShort as error:
+            remedy = "missing=unparsed replays the part that is there."
+            problems.add(of_task[-1].name, f"{error}: the run was cut short.", remedy=remedy)
             continue
-        for number, line in enumerate(_split(file, without_torn=bool(gap)), start=1):
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
             where = f"{file.name}, line {number}"
             try:
-                text = line.decode("utf-8").strip()
-            except UnicodeDecodeError as error:
-                problems.add(where, f"Expected UTF-8 text, but byte {error.start + 1} of the line is not.")
+                read = read_json(line, exact=False)
+            except ValueError as error:
+                problems.add(where, f"{expected}, but got {error}.")
                 continue
-            if not text:
-                continue
-            value = _read_object(text)
+            value = read if isinstance(read, dict) else {}
             if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
                 kind, (question, response) = predicted
                 saved.by_asked.setdefault(question, []).append(SavedLine(_encodable(response), where, kind))
-            elif (item := _read_item(value, task)) is None:
-                problems.add(where, f"{expected}, but got {text[:60]!r}.")
+            elif (item := _read_item(value, task_of(file))) is None:
+                problems.add(where, f"{expected}, but got {line[:60].decode(errors='replace')!r}.")
             elif item[0] in first_seen:
                 key, _ = item
                 problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
@@ -147,53 +158,35 @@ def read_responses(
     return saved
 
 
-def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
-    """Return the sample logs in a folder and below; of several runs of a task the latest whole one, by date."""
-    logs: dict[tuple[str, Path], list[Path]] = {}
+def _find_logs(folder: Path, saved: SavedResponses) -> list[list[Path]]:
+    """Return the sample logs in a folder and below: those of each task, by date."""
+    logs: dict[tuple[str | None, Path], list[Path]] = {}
     for log in run_files(folder, f"*{SAMPLES}*.jsonl"):
-        logs.setdefault((log.stem.partition(SAMPLES)[2], log.parent), []).append(log)
+        logs.setdefault((task_of(log), log.parent), []).append(log)
     runs = sorted({results_beside(log) for of_task in logs.values() for log in of_task})
     if len({task for task, _ in logs}) < len(logs):
         raise InputError(f"{list_runs(folder, runs)}. One can be replayed: name its folder.")
     if any(len(of_task) > 1 for of_task in logs.values()):
         saved.note = f"{list_runs(folder, runs)}; of each task the latest whole one is replayed."
-    return [
-        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1]) for of_task in logs.values()
-    ]
+    return list(logs.values())
 
 
-def _missing_items(log: Path) -> str:
-    """Describe what a log lacks of the items that its results file counts; empty if nothing, or if it is no log."""
-    task, results = log.stem.partition(SAMPLES)[2], results_beside(log)
-    if not task or not results.is_file() or not log.is_file():
-        return ""
-    try:
-        expected = read_results(results).expected_items(task)
-    except InputError:
-        return ""
-    there = sum(map(bool, _split(log, without_torn=True)))
-    if expected is None or there >= expected:
-        return ""
-    return f"Expected {expected:,} items, as the results file counts, but got {there:,}: the run was cut short."
-
-
-def _split(file: Path, without_torn: bool) -> list[bytes]:
-    """Return a file's lines, perhaps without one that breaks off, as where a run was killed while it wrote."""
-    *lines, last = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
-    return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
+def _read_lines(log: Path, allow_incomplete: bool) -> tuple[Path, list[bytes]]:
+    """Return a file and its lines; `CutShort` where it is a log with fewer than the results file beside it counts."""
+    lines, torn = split_log(log)
+    expected, there = 0, sum(map(bool, lines))
+    with suppress(InputError, OSError):  # no log, or one whose results are lost
+        expected = read_results(results_beside(log)).expected_items(task_of(log) or "") or 0
+    if there >= expected:
+        return log, [*lines, torn]
+    if allow_incomplete:
+        return log, lines
+    raise CutShort(MISCOUNTED.format(expected, there))
 
 
 def _encodable(response: str) -> str:
     """Put question marks for lone surrogates, at which lmms-eval would stop writing its sample log."""
     return response.encode("utf-8", "replace").decode("utf-8")
-
-
-def _read_object(text: str) -> dict[str, Any]:
-    try:
-        value = read_json(text, exact=False)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:

@@ -340,11 +340,11 @@ def read_scored(source: Path) -> ScoredRun:
     return replace(scored, notes=tuple(notes))
 
 
-def _read(path: Path) -> ScoredRun:
+def _read(path: Path, allow_incomplete: bool) -> ScoredRun:
     """Return the run of one results file; `CutShort` where that is all that is wrong with it."""
     scores = scores_path(path)
     if not scores.is_file():
-        run = read_run(path)
+        run = read_run(path, allow_incomplete)
         return ScoredRun(path, scores_of(run), run.card, read_results(path))
     try:
         card = read_run_card(card_path(path))
