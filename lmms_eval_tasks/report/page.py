@@ -3,31 +3,312 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import chain, count
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, combinations, count
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.card_tables import cost_panels
 from lmms_eval_tasks.report.page_files import ASSETS, Clips, ClipShelf, render_page
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.repeats import best_tables, find_several, sample_panels
 from lmms_eval_tasks.report.run_comparison import comparison_panels
-from lmms_eval_tasks.report.score_tables import run_warnings
-from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
+from lmms_eval_tasks.report.score_tables import Entry, Held, entries_of, run_warnings, score_table
+from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.runs.costs import Price
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import applying_hazards, describe_hazard
 from lmms_eval_tasks.runs.run_files import RESULTS
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.output import text_table
 from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.reporting.figure import Figure
+from lmms_eval_tasks.utils.data.card import Card
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.data.manifest import SetAttrition
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units
+from lmms_eval_tasks.utils.reporting.figure import Dot, DotPlot, Figure, fit_axis, heat_map
 from lmms_eval_tasks.utils.reporting.palette import HUES
-from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
+from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, usual_panels
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
+from lmms_eval_tasks.utils.scoring.record import HOW_ASKED, Record
+
+MOST_VALUES = 24
+"""A stratum column with more values than this is left to the item browser."""
+FULL_GRID = 0.6
+"""Share of two columns' combinations that must have items for a heat map of both."""
+
+GROUPS_NOTE = "The small number is the number of pairs, clips or questions behind a cell; a score of few is uncertain."
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    card: Card | None
+    tasks: tuple[str, ...]
+    table: FittingTable
+    units: str
+    signatures: tuple[tuple[str, str], ...]
+    """Of each run, by its number, in the order of the table's rows."""
+    panels: tuple[Panel, ...]
+    notes: tuple[str, ...]
+
+
+def build_sections(runs: Sequence[Run], only: str = "") -> tuple[list[Run], list[Section]]:
+    holding = {int(one.tag) for entry in entries_of(runs, only) for one in entry.held}
+    shown = [run for number, run in enumerate(runs, start=1) if number in holding]
+    return shown, list(map(build_section, entries_of(shown, only)))
+
+
+def build_section(entry: Entry) -> Section:
+    runs = entry.held
+    references = entry.references(max(len(one.run.records) for one in runs))
+    if all(run.apart for run in runs):
+        references = tuple(map(without_published, references))
+    task = registry().find_task(entry.task)
+    if task and task.kind.panels:
+        own = task.kind.panels(registry().find_parent(entry.name), runs)
+    elif task:
+        own = usual_panels(runs, task.kind.members if PAIR_ACCURACY in task.kind.metrics else "")
+    else:
+        own = usual_panels(runs, "members")
+    card = task.benchmark.card if task else None
+    keys = [key for split in card.splits.values() for key in split.strata] if card else []
+    names = card.strata_columns if card else ()
+    stated = {one: list(dict.fromkeys(key[at] for key in keys)) for at, one in enumerate(names)}
+    strata = _Strata(runs, stated)
+    figures = (
+        *series_panels(runs, references),
+        *_reference_panels(runs, references),
+        *_stratum_panels(strata, references[0]),
+        *own,
+    )
+    in_figures = {panel.note for panel in figures}
+    return Section(
+        name=entry.name,
+        card=card,
+        tasks=tuple(runs[0].tasks),
+        table=score_table(entry),
+        units=other_units(entry.columns),
+        signatures=tuple((one.tag, _signature(entry.name, one)) for one in runs),
+        panels=tuple(_with_runs(panel, runs) for panel in figures),
+        notes=tuple(note for note in reference_notes(references) if note not in in_figures),
+    )
+
+
+def _with_runs(panel: Panel, runs: Sequence[RunRecords]) -> Panel:
+    """A panel whose figures name the runs that they show by number, and say where scores are not of a whole release."""
+    names = {run.tag: run.name for run in runs}
+    reasons = {run.tag: run.apart for run in runs if run.apart}
+    alike = len(reasons) == len(runs) and len(set(reasons.values())) == 1
+    warning = next(iter(reasons.values())) if alike else "; ".join(f"run {tag}: {why}" for tag, why in reasons.items())
+    figures = [
+        replace(
+            figure,
+            run_names={tag: names[tag] for tag in figure.unnamed if tag in names},
+            warning=reasons.get(figure.tag, "") if figure.tag else warning,
+        )
+        for figure in panel.all_figures
+    ]
+    return replace(panel, figures=figures[0] if isinstance(panel.figures, Figure) else figures)
+
+
+def _signature(name: str, held: Held) -> str:
+    records = held.records
+    parts = [
+        f"version {held.run.versions.get(name, '?')}",
+        held.apart,
+        *(f"view {view}" for view in dict.fromkeys(record.view for record in records) if view),
+        f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
+    ]
+    for field in HOW_ASKED:
+        values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
+        parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
+    return "; ".join([*filter(None, parts), METHOD])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values() if part)
+    return str(value)
+
+
+def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
+    panels = []
+    # References of a view are of that view.
+    whole, part = [run for run in runs if not run.apart], apart_note(runs)
+    for reference in references:
+        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
+        bounds = _axis(reference, dots)
+        facts = [Dot("people", human.percent, kind="people") for human in reference.people]
+        facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
+        if reference.chance is not None:
+            facts.append(Dot("chance", reference.chance, kind="chance"))
+        ordered = sorted(
+            [*dots, *facts], key=lambda dot: (dot.value is None, -(dot.value or 0.0), dot.kind != "run", dot.label)
+        )
+        unit = f", {reference.metric.unit}" if reference.metric.unit else ""
+        beside = {"chance": "chance", "people": "people", "published": "published models"}
+        kinds = [name for kind, name in beside.items() if any(fact.kind == kind for fact in facts)]
+        caption = f"{reference.metric.title} of the runs" + (f" beside {', '.join(kinds)}" if kinds else "")
+        caveats = "; ".join(human.caveat for human in reference.people)
+        panels.append(
+            Panel(
+                f"{reference.heading}{unit}",
+                DotPlot(caption, ordered, bounds, reference.axis_title, reference.chance, reference.metric.unit),
+                " ".join(filter(None, [f"{caveats}." if caveats else reference.note, part])),
+            )
+        )
+    return panels
+
+
+def _axis(reference: ReferencedMetric, dots: Sequence[Dot]) -> tuple[float, float]:
+    values = [model.value for model in reference.published] + [human.percent for human in reference.people]
+    values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
+    return fit_axis(reference.metric.bounds, values)
+
+
+@dataclass(frozen=True)
+class _Strata:
+    """The runs of a section, broken down; `order` holds the values of a column in the order that the card states."""
+
+    runs: Sequence[RunRecords]
+    order: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def records(self) -> list[Record]:
+        return [record for run in self.runs for record in run.records]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Columns that every record has and that divide the items into some parts, but not into very many."""
+        common = [name for name in self.records[0].stratum if all(name in one.stratum for one in self.records)]
+        return [name for name in common if 2 <= len(self.values(name)) <= MOST_VALUES]
+
+    def values(self, column: str) -> list[str]:
+        """The values of a column, those that the card does not state last."""
+        stated = list(self.order.get(column, ()))
+        present = {record.stratum[column] for record in self.records}
+        return [value for value in stated if value in present] + sorted(present - set(stated))
+
+    @cached_property
+    def grid(self) -> tuple[str, str] | None:
+        """The two columns of which the most combinations have items, the first among equals; None where few have."""
+        best, most = None, FULL_GRID
+        for one, two in combinations(self.columns, 2):
+            present = {(record.stratum[one], record.stratum[two]) for record in self.records}
+            share = len(present) / (len(self.values(one)) * len(self.values(two)))
+            if share > most or (best is None and share == most):
+                best, most = (one, two), share
+        return best
+
+
+def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:
+    scored = any(reference.estimate(run.parts) for run in strata.runs)
+    if not scored or not strata.columns:
+        return []
+    first = _grid_panel(strata, reference, *strata.grid) if strata.grid else _run_panel(strata, reference)
+    return [first, *(_dots_panel(strata, reference, column) for column in strata.columns)]
+
+
+def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
+    metric, rows, columns = reference.metric, strata.values(one), strata.values(two)
+    names = list(map(_plain, rows)), list(map(_plain, columns))
+    maps = []
+    for run in strata.runs:
+        cells = {
+            (_plain(row), _plain(column)): reference.estimate(_within(run.parts, {one: row, two: column}))
+            for row in rows
+            for column in columns
+        }
+        caption = f"{metric.title} of {run.name} by {one} and {two}"
+        maps.append(heat_map(caption, *names, cells, metric.bounds, run, unit=metric.unit))
+    return Panel(f"{reference.heading} by {one} and {two}", maps, GROUPS_NOTE)
+
+
+def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
+    metric, column = reference.metric, max(strata.columns, key=lambda name: len(strata.values(name)))
+    values = strata.values(column)
+    cells: dict[tuple[str, str], Estimate | None] = {
+        (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
+        for value in values
+        for run in strata.runs
+    }
+    tags = {run.tag: run.tag for run in strata.runs}
+    caption, rows = f"{metric.title} by {column} and run", list(map(_plain, values))
+    figure = heat_map(caption, rows, list(tags), cells, metric.bounds, tags=tags, unit=metric.unit)
+    return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
+
+
+def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Panel:
+    dots = [
+        Dot.of(_plain(value), reference.estimate(_within(run.parts, {column: value})), run.tag)
+        for value in strata.values(column)
+        for run in strata.runs
+    ]
+    plot = DotPlot(
+        f"{reference.metric.title} by {column}",
+        dots,
+        _axis(reference, dots),
+        reference.axis_title,
+        reference.chance,
+        reference.metric.unit,
+        grouped=True,
+    )
+    return Panel(f"{reference.heading} by {column}", plot)
+
+
+def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
+    return [
+        [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
+        for part in parts
+    ]
+
+
+def _plain(value: str) -> str:
+    return value.replace("_", " ")
+
+
+def attrition_panels(tasks: Sequence[str], runs: Sequence[Run]) -> list[Panel]:
+    """The attrition of the sets that runs were asked, those that `build` made and that are prepared here."""
+    found: list[SetAttrition] = []
+    for name in tasks:
+        task = registry().find_task(name)
+        if task is None:
+            continue
+        try:
+            split = read_manifest(task.benchmark.card).splits.get(task.split)
+        except InputError:
+            continue  # Another place of the page says that nothing is prepared.
+        attrition = split.attrition if split else None
+        asked = [run.set_of(name) for run in runs if name in run.records]
+        if split and attrition and attrition not in found and all(one.may_share(split.data_set) for one in asked):
+            found.append(attrition)
+    return [_panel(one) for one in found]
+
+
+def _panel(attrition: SetAttrition) -> Panel:
+    table = text_table(None, "step", "rows", "of what came to it", numbers=True)
+    table.add_row(attrition.start, attrition.rows, "")
+    for step in attrition.steps:
+        kept = f"{100 * step.left / step.came:.0f}%" if step.came >= step.left and step.came else f"from {step.came:,}"
+        table.add_row(step.step, step.left, kept)
+        for reason, number in step.removed.items():
+            table.add_row(f"– {reason}", -number, "")
+    return Panel(
+        "What the build left at each step", note="Below each step: why rows were removed, and how many.", table=table
+    )
+
 
 LONGEST_NAME = 200
 """Bytes of a file's name without its ending: most file systems take 255."""

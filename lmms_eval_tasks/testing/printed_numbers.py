@@ -15,10 +15,10 @@ from typing import Any
 
 from lmms_eval_tasks.host.tasks.running import TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.report.page import build_sections
 from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.report.page_items import task_block
 from lmms_eval_tasks.report.score_tables import columns_of, score_tables, stratum_tables
-from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
 from lmms_eval_tasks.testing.examples import ExampleRun, SteadyEvaluation, with_every_score

@@ -23,11 +23,17 @@ from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import building
 from lmms_eval_tasks.report import page_files
-from lmms_eval_tasks.report.page import LONGEST_NAME, build_page, figures_of, write_figures
+from lmms_eval_tasks.report.page import (
+    LONGEST_NAME,
+    attrition_panels,
+    build_page,
+    build_sections,
+    figures_of,
+    write_figures,
+)
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.page_items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.report.score_tables import score_tables
-from lmms_eval_tasks.report.sections import attrition_panels, build_sections
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord

@@ -16,6 +16,7 @@ from refusals import refusal
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.report.page import Section, build_sections
 from lmms_eval_tasks.report.score_tables import (
     columns_of,
     reference_tables,
@@ -24,7 +25,6 @@ from lmms_eval_tasks.report.score_tables import (
     stratum_tables,
     view_tables,
 )
-from lmms_eval_tasks.report.sections import Section, build_sections
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view

@@ -11,8 +11,7 @@ from commands import printed, refusal
 from expected import Expected
 from logged_runs import write_records
 
-from lmms_eval_tasks.report.page import build_page
-from lmms_eval_tasks.report.sections import build_sections
+from lmms_eval_tasks.report.page import build_page, build_sections
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
