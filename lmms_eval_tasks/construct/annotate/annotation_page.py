@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +82,6 @@ DESCRIBED = ("descriptions", "revision")
 """Forms in which timed descriptions are put right."""
 
 
-@dataclass
-class _Shelf:
-    secret: str
-    files: dict[str, Path] = field(default_factory=dict)
-
-    def place(self, benchmark: str, clip: str) -> str:
-        name = hashlib.sha256(f"{self.secret}:{clip}".encode()).hexdigest()[:20] + Path(clip).suffix
-        self.files[name] = clip_path(benchmark, clip)
-        return name
-
-
 def write_pages(
     plan: Plan,
     folder: Path,
@@ -114,14 +103,15 @@ def write_pages(
     texts, written = texts or PageTexts(), []
     for annotator in only or own:
         path = folder / f"{annotator}.html"
-        shelf = _Shelf(f"{plan_digest(plan)}:{annotator}")
-        shown = [shown_item(benchmark, inquiry, row, items[row.item_id], shelf) for row in own[annotator]]
-        if practice and (trial := practice_item(own[annotator], items, shelf.secret)):
-            shown.insert(0, shown_item(benchmark, inquiry, trial, items[trial.item_id], shelf) | {"practice": True})
-        size = sum(file.stat().st_size for file in shelf.files.values())
+        secret, files = f"{plan_digest(plan)}:{annotator}", dict[str, Path]()
+        shown = [shown_item(benchmark, inquiry, row, items[row.item_id], secret, files) for row in own[annotator]]
+        if practice and (trial := practice_item(own[annotator], items, secret)):
+            tried = shown_item(benchmark, inquiry, trial, items[trial.item_id], secret, files)
+            shown.insert(0, tried | {"practice": True})
+        size = sum(file.stat().st_size for file in files.values())
         embed = clips is Clips.embed or (clips is Clips.auto and size <= EMBEDDED_AT_MOST)
         encoded = []
-        for name, file in shelf.files.items():
+        for name, file in files.items():
             if embed:
                 encoded.append((name, base64.b64encode(file.read_bytes()).decode("ascii")))
             elif not (folder / CLIPS / name).exists():
@@ -189,8 +179,9 @@ def practice_item(rows: Sequence[PlannedItem], items: Mapping[str, AskedItem], s
 
 
 def shown_item(
-    benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, shelf: _Shelf
+    benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, secret: str, files: dict[str, Path]
 ) -> dict[str, Any]:
+    """An item as a page has it; its clips are added to the page's files, by names that do not say what they are."""
     shown: dict[str, Any] = {"place": planned.place, "choices": [list(choice) for choice in item.choices]}
     if planned.attention:
         chosen = next(choice for choice in item.choices if choice.value == planned.attention)
@@ -213,10 +204,12 @@ def shown_item(
             }
             for one in item.descriptions
         ]
-    labels = item.labels or [""] * len(clips)
-    return {
-        **shown, "clips": [[shelf.place(benchmark, clip), label] for clip, label in zip(clips, labels, strict=True)]
-    }  # fmt: skip
+    shown["clips"] = []
+    for clip, label in zip(clips, item.labels or [""] * len(clips), strict=True):
+        name = hashlib.sha256(f"{secret}:{clip}".encode()).hexdigest()[:20] + Path(clip).suffix
+        files[name] = clip_path(benchmark, clip)
+        shown["clips"].append([name, label])
+    return shown
 
 
 def _last_frame(path: Path) -> str:

@@ -112,10 +112,6 @@ def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Ite
         for name, value in given.ratings.items():
             if name in scales and value not in scales[name]:
                 yield f"Expected {name} to be one of {', '.join(scales[name])}, but got {quote(value)}."
-    yield from _review_faults(given, inquiry)
-
-
-def _review_faults(given: GivenAnswer, inquiry: Inquiry) -> Iterator[str]:
     flags = given.flags or []
     if unknown := sorted(set(flags) - set(inquiry.flags)):
         yield f"Expected flags out of {', '.join(inquiry.flags)}, but got {quote(', '.join(unknown))}."

@@ -1,7 +1,7 @@
 """Causal graphs of clips' actions: made and checked, read from files of links, measured and filtered.
 
 Source: CounterVQA (arXiv 2511.19923): adjacent non-causal density (ANCD), causal depth, and the outlier score of
-causal node diversity (CNDA), with the thresholds of `Thresholds`.
+causal node diversity (CNDA), with the least values of `CounterVqaConfig`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from lmms_eval_tasks.construct.countervqa.takes import Take, numbered, read_value
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.release import ClipGraph
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_rows
+from lmms_eval_tasks.utils.core.forms import ReleaseRow, mismatch, read_rows, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 
 if TYPE_CHECKING:
@@ -65,13 +66,6 @@ class Depth:
 
     edges: int
     bound: int
-
-    @property
-    def exact(self) -> bool:
-        return self.edges == self.bound
-
-    def __str__(self) -> str:
-        return str(self.edges) if self.exact else f"at least {self.edges}, at most {self.bound}"
 
 
 def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
@@ -137,7 +131,22 @@ def _longest_from(
     return longest, used, True
 
 
-ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
+def _action_id(value: object) -> str:
+    """An action's id as the annotations have it, from its place or from the action itself."""
+    value = value.get("id") if isinstance(value, dict) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return numbered(value)
+    if not (isinstance(value, str) and value):
+        raise mismatch("an action's id", value)
+    return value
+
+
+ActionId = Annotated[str, BeforeValidator(_action_id)]
+
+
+class GivenLink(ReleaseRow):
+    cause: Annotated[ActionId, Field(validation_alias=AliasChoices("cause", "from", "from_action"))]
+    effect: Annotated[ActionId, Field(validation_alias=AliasChoices("effect", "to", "to_action"))]
 
 
 @dataclass(frozen=True)
@@ -169,13 +178,14 @@ def read_links(file: Path) -> dict[str, TakeLinks]:
     problems = Problems()
     linked = {}
     for take, links in value.items():
-        if isinstance(links, list):
-            pairs = [
-                _ends(link, take, f"{describe(take)}, link {place}", problems) for place, link in enumerate(links, 1)
-            ]
-            linked[take] = TakeLinks(tuple(pair for pair in pairs if pair))
-        else:
+        if not isinstance(links, list):
             problems.add(describe(take), f"Expected a list of links, but got {describe(links)}.")
+            continue
+        pairs = []
+        for place, link in enumerate(links, 1):
+            if one := validate_value(link, GivenLink, problems, f"{describe(take)}, link {place}"):
+                pairs.append((one.cause.removeprefix(f"{take}_"), one.effect.removeprefix(f"{take}_")))
+        linked[take] = TakeLinks(tuple(pairs))
     problems.raise_if_any(title)
     return linked
 
@@ -195,27 +205,6 @@ def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
         check_links(actions, linked[name].known(), where, problems)
     Problems().extend(issues).extend(problems).raise_if_any(title)
     return linked
-
-
-def _ends(link: Any, take: str, where: str, problems: Problems) -> tuple[str, str] | None:
-    if isinstance(link, dict):
-        for first, second in ENDS:
-            if first in link and second in link:
-                ends = _action_id(link[first], take), _action_id(link[second], take)
-                if ends[0] is not None and ends[1] is not None:
-                    return ends[0], ends[1]
-    got = describe(", ".join(map(str, link)) if isinstance(link, dict) else link)
-    problems.add(where, f"Expected a link with {' or '.join('/'.join(ends) for ends in ENDS)}, but got {got}.")
-    return None
-
-
-def _action_id(value: Any, take: str) -> str | None:
-    """An action's id as the annotations have it; None for what is none."""
-    if isinstance(value, dict):
-        value = value.get("id")
-    if isinstance(value, int) and not isinstance(value, bool):
-        return numbered(value)
-    return value.removeprefix(f"{take}_") if isinstance(value, str) and value else None
 
 
 def links_of_takes(
@@ -251,28 +240,10 @@ FILTERS = ("ANCD", "depth", "CNDA")
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """The least values with which a graph is kept; the paper's by default."""
-
-    ancd: float = 0.2
-    depth: int = 3
-    cnda: float = 0.12
-
-
-@dataclass(frozen=True)
 class GraphMeasures:
     ancd: float | None
     depth: Depth
     cnda: float | None
-
-    def failed(self, thresholds: Thresholds) -> tuple[str, ...]:
-        below = (
-            self.ancd is None or self.ancd < thresholds.ancd,
-            # A path of that length was found, however long the longest is.
-            self.depth.edges < thresholds.depth,
-            self.cnda is None or self.cnda < thresholds.cnda,
-        )
-        return tuple(name for name, fails in zip(FILTERS, below, strict=True) if fails)
 
 
 def adjacent_noncausal_density(graph: nx.DiGraph) -> float | None:

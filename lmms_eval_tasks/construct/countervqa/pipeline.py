@@ -147,7 +147,7 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
                 "depth": row.measures.depth.edges,
                 "depth_bound": row.measures.depth.bound,
                 "cnda": row.measures.cnda,
-                "removed_by": list(row.measures.failed(config.thresholds)),
+                "removed_by": list(config.failed(row.measures)),
             }
             for row in measured
         )
@@ -224,7 +224,7 @@ def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
     measured, chosen, judged = (
         _left(run, one) for one in (steps.measure_graphs, steps.choose_pairs, steps.judge_pairs)
     )
-    failing = Counter(name for row in measured for name in row.measures.failed(run.config.thresholds))
+    failing = Counter(name for row in measured for name in run.config.failed(row.measures))
     rejected = Counter[str]()
     for check in (steps.verify_question, steps.leave_out_solved):
         rejected.update(removed.get(check.name, {}))

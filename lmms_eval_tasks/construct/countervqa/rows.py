@@ -18,10 +18,10 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
+    FILTERS,
     GraphMeasures,
     Pair,
     TakeLinks,
-    Thresholds,
     links_of_takes,
     read_links,
 )
@@ -81,9 +81,9 @@ class CounterVqaConfig(BuildConfig):
     takes: ConfigPath | None = None
     clips: ConfigPath | None = None
     encoder: str = TFIDF
-    min_ancd: Annotated[float, Field(ge=0.0, le=1.0)] = Thresholds.ancd
-    min_depth: Annotated[int, Field(ge=0)] = Thresholds.depth
-    min_cnda: Annotated[float, Field(ge=0.0, le=2.0)] = Thresholds.cnda
+    min_ancd: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2
+    min_depth: Annotated[int, Field(ge=0)] = 3
+    min_cnda: Annotated[float, Field(ge=0.0, le=2.0)] = 0.12
     candidates: Annotated[int, Field(ge=1, le=1000)] = CANDIDATES
     own_rules: bool = True
     model: NamedModel | None = None
@@ -120,9 +120,13 @@ class CounterVqaConfig(BuildConfig):
                     folders[role] = f"run_{times[settings.sampling]}"
         return folders
 
-    @property
-    def thresholds(self) -> Thresholds:
-        return Thresholds(0.0, 0, 0.0) if self.naive else Thresholds(self.min_ancd, self.min_depth, self.min_cnda)
+    def failed(self, measures: GraphMeasures) -> tuple[str, ...]:
+        """The filters that a graph does not pass."""
+        least = (0.0, 0, 0.0) if self.naive else (self.min_ancd, self.min_depth, self.min_cnda)
+        # A path of that length was found, however long the longest is.
+        values = (measures.ancd, measures.depth.edges, measures.cnda)
+        found = zip(FILTERS, values, least, strict=True)
+        return tuple(name for name, value, wanted in found if value is None or value < wanted)
 
     def check(self) -> None:
         asks, has_links = bool(self.model or self.roles), self.links is not None
@@ -157,7 +161,7 @@ class CounterVqaConfig(BuildConfig):
         names = ("candidates", "own_rules", "rephrase", "seed", "pair_share", "frames", "naive")
         roles = {role: _facts(settings) for role, settings in self.roles.items()}
         return {
-            "thresholds": asdict(Thresholds(self.min_ancd, self.min_depth, self.min_cnda)),
+            "thresholds": {"ancd": self.min_ancd, "depth": self.min_depth, "cnda": self.min_cnda},
             "encoder": hide_secrets(self.encoder, os.environ),
             **{name: getattr(self, name) for name in names},
             "model": _facts(self.model) if self.model else None,

@@ -165,7 +165,7 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
     passes=PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"],
 )
 def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> MeasuredTake:
-    if failed := row.measures.failed(config.thresholds):
+    if failed := config.failed(row.measures):
         raise Removed(failed[0])
     return row
 

@@ -27,11 +27,7 @@ class SentenceEncoder:
 
 
 TFIDF = "tfidf"
-
-
-def tfidf_encoder() -> SentenceEncoder:
-    """Words weighted by TF-IDF over the texts of the call: the default."""
-    return SentenceEncoder(TFIDF, _tfidf)
+"""Words weighted by TF-IDF over the texts of the call: the default."""
 
 
 def sentence_transformer(name: str, device: str | None = None) -> SentenceEncoder:
@@ -54,7 +50,7 @@ def sentence_transformer(name: str, device: str | None = None) -> SentenceEncode
 def find_encoder(name: str) -> SentenceEncoder:
     """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers."""
     if name == TFIDF:
-        return tfidf_encoder()
+        return SentenceEncoder(TFIDF, _tfidf)
     settings = read_settings(name) if "=" in name else None
     return server_encoder(settings) if settings else sentence_transformer(name)
 
@@ -109,13 +105,11 @@ def encode_texts(texts: Sequence[str], encoder: SentenceEncoder) -> EncodedTexts
 
 TEXT = Prompt("embedding", "{text}")
 
-Component = Annotated[float, Field(allow_inf_nan=False)]
-
 
 class Embedding(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    embedding: list[Component] = Field(min_length=1)
+    embedding: list[Annotated[float, Field(allow_inf_nan=False)]] = Field(min_length=1)
 
 
 def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:

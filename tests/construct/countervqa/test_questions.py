@@ -25,7 +25,7 @@ from lmms_eval_tasks.construct.countervqa.questions import (
     with_partners,
 )
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
-from lmms_eval_tasks.construct.engine.encoders import encode_texts, tfidf_encoder
+from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
 from lmms_eval_tasks.countervqa.release import Action, ClipGraph, CounterfactualQuestion, Link, Rule
 
 RULES: tuple[Rule, ...] = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected")
@@ -203,7 +203,7 @@ def absent_for(texts: list[str], others: list[str], task: str = "cook", goal: st
         Take("t", "t.mp4", task, tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(texts)), goal=goal),
         Take("u", "u.mp4", "cook", tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(others))),
     ]
-    encoded = encode_texts([one.text for clip in takes for one in clip.actions], tfidf_encoder())
+    encoded = encode_texts([one.text for clip in takes for one in clip.actions], find_encoder(TFIDF))
     return AbsentActions(takes, encoded, 0).find(takes[0], 3)
 
 

@@ -16,11 +16,12 @@ from judge_server import Fail, Give, JudgeServer, nobody
 from refusals import refusal
 
 from lmms_eval_tasks.construct.engine.encoders import (
+    TFIDF,
     SentenceEncoder,
     encode_texts,
+    find_encoder,
     sentence_transformer,
     server_encoder,
-    tfidf_encoder,
 )
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import ReplyCache
@@ -40,7 +41,7 @@ def encoder(url: str, folder: Path, more: str = "") -> SentenceEncoder:
 
 def test_the_default_encoder_finds_what_texts_have_in_common() -> None:
     texts = ["C cuts the red onion.", "C cuts a white onion", "切洋葱", "切胡萝卜", "!!!"]
-    alike = encode_texts(texts, tfidf_encoder()).similarities(texts, texts)
+    alike = encode_texts(texts, find_encoder(TFIDF)).similarities(texts, texts)
     assert np.allclose(alike.diagonal(), [1, 1, 1, 1, 0])
     assert np.allclose(alike, alike.T)
     assert alike[0, 1] > 0.2 and alike[2, 3] > 0.1
