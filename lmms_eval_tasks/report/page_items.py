@@ -113,15 +113,13 @@ class TaskRows:
         return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
 
     def item_view(self, record: Record) -> item_views.ItemView:
-        row = self.row(record.item_id)
-        if not self.task or row is None:
+        if not self.task or (row := self.row(record.item_id)) is None:
             return item_views.ItemView()
         kind = self.task.kind
         return kind.item_view(record, row) if kind.item_view else item_views.usual_item_view(row, kind.visuals)
 
     def answer_view(self, record: Record, response: str) -> item_views.AnswerView:
-        row = self.row(record.item_id)
-        if not self.task or row is None:
+        if not self.task or (row := self.row(record.item_id)) is None:
             return item_views.AnswerView()
         view = self.task.kind.answer_view
         return view(record, row, response) if view else item_views.usual_answer_view(record)

@@ -61,29 +61,57 @@ class SharedTask:
     labels: Sequence[str]
     signature: str
 
-    def tables(self) -> tuple[FittingTable, FittingTable]:
-        """Tables of the errors of observers on the same items, and of difficulty and options chosen where both err."""
+    def consistency(self) -> FittingTable:
+        """The errors of observers on the same items: each run and people, people among each other, and two runs."""
         items, labels = self.shared.items, self.labels
         least, most = (pick(len(item.people) for item in items) for pick in (min, max))
         people = f"{least}" if least == most else f"{least} to {most}"
         groups = len({(item.task, item.record.group_id) for item in items})
-        consistency = _consistency_table(items, labels)
-        consistency.title = f"{self.name}: {len(items):,} items in {groups:,} groups, {people} people each"
-        consistency.caption = "\n".join(
+        headings = ("observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest")
+        table = FittingTable(f"{self.name}: {len(items):,} items in {groups:,} groups, {people} people each", headings)
+        table.signature = self.signature
+        pairs = {f"{label}, people": agreement.run_consistency(items, run) for run, label in enumerate(labels)}
+        pairs["people, people"] = agreement.people_consistency(items)
+        for one, two in combinations(range(len(labels)), 2):
+            compared = agreement.find_consistency((item, agreement.two_runs(item, one, two)) for item in items)
+            pairs[f"{labels[one]}, {labels[two]}"] = compared
+        for observers, found in pairs.items():
+            cells: list[Cell] = [0, *[NONE] * 7]
+            if found is not None:
+                shares = (*found.right, found.agreement, found.expected)
+                percents = [Number(100 * share, n=found.groups, unit="%") for share in shares]
+                kappa = _coefficient(found.kappa, found.interval, found.groups)
+                cells = [found.items, *percents, kappa, *map(_coefficient, found.bounds or (None, None))]
+            table.add_row(observers, *cells)
+        table.caption = "\n".join(
             f"{label}, left out, {why}: {len(ids):,} ({summarize_names(ids)})"
             for label, left in zip(labels, self.shared.left_out, strict=True)
             for why, ids in left.items()
         )
-        options = [agreement.share_options(items, run) for run in range(len(labels))]
-        difficulty = _difficulty_table(items, labels, options)
-        difficulty.title = f"{self.name}: what is difficult, and what is chosen where both err"
-        difficulty.caption = "\n".join(
-            f"{label}, both err, left out, alone with their key: {found.alone:,} items"
-            for label, found in zip(labels, options, strict=True)
-            if found is not None and found.alone
+        return table
+
+    def difficulty(self) -> FittingTable:
+        """What is difficult for runs and people, and which options are chosen where both err."""
+        items, runs = self.shared.items, range(len(self.labels))
+        headings = ("", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
+        table = FittingTable(f"{self.name}: what is difficult, and what is chosen where both err", headings)
+        table.signature = self.signature
+        alone = []
+        for run, label in enumerate(self.labels):
+            same = agreement.share_options(items, run)
+            cells: list[Cell] = [NONE] * 4
+            if same is not None:
+                shares = (Number(percent, unit="%", after="%") for percent in (same.same, same.expected))
+                low, high = same.interval or (None, None)
+                cells = [same.errors, *shares, Number(same.beyond, low, high, unit="points", signed=True)]
+                alone += [(label, same.alone)] if same.alone else []
+            table.add_row(label, *_difficulty_cells(items, [run]), *cells)
+        if len(runs) > 1:
+            table.add_row("all runs", *_difficulty_cells(items, runs), *[""] * 4)
+        table.caption = "\n".join(
+            f"{label}, both err, left out, alone with their key: {count:,} items" for label, count in alone
         )
-        consistency.signature = difficulty.signature = self.signature
-        return consistency, difficulty
+        return table
 
     def opposed(self) -> list[tuple[str, agreement.Opposed]]:
         items, described = self.shared.items, []
@@ -125,7 +153,7 @@ def share_tasks(responses: Sequence[Response], asked: Asked, runs: Sequence[Run]
 def shared_panels(found: SharedTask) -> list[Panel]:
     if not found.shared.items:
         return []
-    consistency, difficulty = found.tables()
+    consistency = found.consistency()
     asked = consistency.title.removeprefix(f"{found.name}: ")
     return [
         Panel("Runs and people: errors", note=f"{asked}. {OF_CONSISTENCY} {INTERVALS}", wide=True, table=consistency),
@@ -133,54 +161,15 @@ def shared_panels(found: SharedTask) -> list[Panel]:
             "Runs and people: difficulty and wrong options",
             note=f"{OF_DIFFICULTY} {INTERVALS}",
             wide=True,
-            table=difficulty,
+            table=found.difficulty(),
             linked={words: one.ids for words, one in found.opposed()},
         ),
     ]
 
 
-def _consistency_table(items: Sequence[agreement.SharedItem], labels: Sequence[str]) -> FittingTable:
-    pairs = {f"{label}, people": agreement.run_consistency(items, run) for run, label in enumerate(labels)}
-    pairs["people, people"] = agreement.people_consistency(items)
-    for one, two in combinations(range(len(labels)), 2):
-        compared = agreement.find_consistency((item, agreement.two_runs(item, one, two)) for item in items)
-        pairs[f"{labels[one]}, {labels[two]}"] = compared
-    headings = ("observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest")
-    table = FittingTable("", headings)
-    for observers, found in pairs.items():
-        cells: list[Cell] = [0, *[NONE] * 7]
-        if found is not None:
-            shares = (*found.right, found.agreement, found.expected)
-            percents = [Number(100 * share, n=found.groups, unit="%") for share in shares]
-            kappa = _coefficient(found.kappa, found.interval, found.groups)
-            cells = [found.items, *percents, kappa, *map(_coefficient, found.bounds or (None, None))]
-        table.add_row(observers, *cells)
-    return table
-
-
-def _difficulty_table(
-    items: Sequence[agreement.SharedItem], labels: Sequence[str], options: Sequence[agreement.SharedOptions | None]
-) -> FittingTable:
-    headings = ("", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
-    table = FittingTable("", headings)
-    for run, (label, same) in enumerate(zip(labels, options, strict=True)):
-        table.add_row(label, *_difficulty_cells(items, [run]), *_option_cells(same))
-    if len(labels) > 1:
-        table.add_row("all runs", *_difficulty_cells(items, range(len(labels))), *[""] * 4)
-    return table
-
-
 def _difficulty_cells(items: Sequence[agreement.SharedItem], runs: Sequence[int]) -> list[Cell]:
     found = agreement.correlate_difficulty(items, runs)
     return [0, NONE] if found is None else [found.items, _coefficient(found.rho, found.interval)]
-
-
-def _option_cells(found: agreement.SharedOptions | None) -> list[Cell]:
-    if found is None:
-        return [NONE] * 4
-    low, high = found.interval or (None, None)
-    same, expected = (Number(percent, unit="%", after="%") for percent in (found.same, found.expected))
-    return [found.errors, same, expected, Number(found.beyond, low, high, unit="points", signed=True)]
 
 
 def _coefficient(value: float | None, interval: tuple[float, float] | None = None, groups: int | None = None) -> Cell:
@@ -319,12 +308,12 @@ def show_shared(
             labels = ", ".join(found.labels)
             output.note(f"\n{found.name}: no item of {labels} that people answered and that has a score")
             continue
-        consistency, difficulty = found.tables()
-        output.table(consistency, gap=True)
+        output.table(found.consistency(), gap=True)
         lines = [
             f"{words}{f' ({summarize_names(opposed.ids)})' if opposed.ids else ''}"
             for words, opposed in found.opposed()
         ]
+        difficulty = found.difficulty()
         difficulty.caption = "\n".join(filter(None, [difficulty.caption, *lines]))
         output.table(difficulty)
     output.note(f"{OF_CONSISTENCY} {OF_DIFFICULTY} {INTERVALS} Formulas: docs/statistics.md.")
