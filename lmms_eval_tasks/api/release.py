@@ -9,7 +9,7 @@ from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import Problems as Problems  # its former place
 from lmms_eval_tasks.utils.core.files import is_safe, write_file
 from lmms_eval_tasks.utils.core.forms import WholeText, as_lines, read_csv, read_object, read_released_json
-from lmms_eval_tasks.utils.core.text import describe, quote, summarize_names
+from lmms_eval_tasks.utils.core.text import clock, describe, quote, summarize_names
 from lmms_eval_tasks.utils.data.card import PublishedStatistics
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.release import (
@@ -27,6 +27,7 @@ __all__ = [
     "WholeText",
     "as_lines",
     "clip_path",
+    "clock",
     "describe",
     "download_dataset",
     "is_safe",

@@ -19,6 +19,7 @@ from pydantic import Field
 from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, TaskContext, UnscoredReason, read_prompt
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
+from lmms_eval_tasks.api.release import clock
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 
@@ -169,7 +170,7 @@ def right_option(row: Row) -> str | None:
 
 def _clock(time: object, seconds: int) -> str:
     """A released time as the judge sees it: a text as it is, anything else as the seconds that it is read as."""
-    return time if isinstance(time, str) else f"{seconds // 60:02d}:{seconds % 60:02d}"
+    return time if isinstance(time, str) else clock(seconds)
 
 
 def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:

@@ -32,6 +32,7 @@ from lmms_eval_tasks.api import (
 )
 from lmms_eval_tasks.api.answers import NO, VERDICT_READER, YES
 from lmms_eval_tasks.api.people import Scale
+from lmms_eval_tasks.api.release import clock
 from lmms_eval_tasks.countervqa import card, errors, hooks, release, report
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, SPLIT, ClipGraph, CounterfactualQuestion
@@ -82,9 +83,6 @@ def prepare(
 def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, ClipGraph]) -> list[dict[str, Any]]:
     """Rows of the prepared table without `clip_present`: a question and its partner next to each other."""
     by_id = {question.id: question for question in questions}
-    # Which pairs were judged is for those who make sets, and the goal stands in the row that asks about it.
-    texts = {clip: graph.model_dump_json(exclude={"goal", "unlinked"}) for clip, graph in graphs.items()}
-    actions = {clip: {action.id: action.text for action in graph.actions} for clip, graph in graphs.items()}
     groups: dict[str, str] = {}
     for question in by_id.values():
         for name in filter(None, (question.id, question.partner)):
@@ -92,7 +90,8 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
     rows: list[dict[str, Any]] = []
     for name, group in groups.items():
         one = by_id[name]
-        known, goal = actions[one.clip], release.asked_goal(one, graphs[one.clip])
+        graph = graphs[one.clip]
+        known = {action.id: action.text for action in graph.actions}
         rows.append(
             {
                 "item_id": one.id,
@@ -106,9 +105,10 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
                 "rule": one.rule,
                 "explanation": one.explanation,
                 "action": known[one.action] if one.action else one.absent_action,
-                "outcome": goal if one.outcome is None else known[one.outcome],
+                "outcome": release.asked_goal(one, graph) if one.outcome is None else known[one.outcome],
                 "paired": one.partner is not None,
-                "graph": texts[one.clip],
+                # Which pairs were judged is for those who make sets; the goal stands in the row that asks about it.
+                "graph": graph.model_dump_json(exclude={"goal", "unlinked"}),
             }
         )
     return rows
@@ -131,7 +131,6 @@ READABILITY = Scale(
 
 
 def ask_verdicts(rows: Sequence[Row]) -> list[AskedItem]:
-    """The questions, to be answered with yes or no."""
     choices = tuple(OfferedChoice(verdict.upper(), verdict[0].upper(), verdict.capitalize()) for verdict in (YES, NO))
     return [
         AskedItem(
@@ -150,7 +149,7 @@ def ask_links(rows: Sequence[Row]) -> list[AskedItem]:
         links = {(link.cause, link.effect) for link in graph.links}
         by_id = {action.id: action for action in graph.actions}
         for pair in dict.fromkeys([*combinations(by_id, 2), *sorted(links)]):
-            first, then = (f"“{by_id[one].text.strip()}” ({hooks.clock(by_id[one].start)})" for one in pair)
+            first, then = (f"“{by_id[one].text.strip()}” ({clock(by_id[one].start)})" for one in pair)
             name = f"{graph.clip}: {' to '.join(pair)}"
             question = (
                 f"First action: {first}. Second action: {then}. Does the first cause the second, so that without the "
@@ -161,7 +160,6 @@ def ask_links(rows: Sequence[Row]) -> list[AskedItem]:
 
 
 def ask_each(rows: Sequence[Row]) -> list[AskedItem]:
-    """Each question, with the answer to be judged where there is one."""
     return [
         AskedItem(row["item_id"], row["item_id"], row["question"], {"": (row["clip"],)}, text=row.get("response", ""))
         for row in rows

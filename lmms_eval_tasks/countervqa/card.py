@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from lmms_eval_tasks.api import COMMON_METRICS, PAIR_ACCURACY, PAIRS_SCORED, Card, Human, Metric, Record, SplitFacts
@@ -67,14 +68,19 @@ JUDGED_ACCURACY = Metric(
 PAPER_RULES = VERDICT_ACCURACY.within("paper_rules", lambda record: record.stratum["rule"] not in OWN_RULES)
 """The accuracy on the questions that the paper's rules make."""
 
-CELLS = tuple((interaction, level) for interaction in (*INTERACTIONS, None) for level in (*LEVELS, None))
-"""The cells of the paper's table, row by row; None is the total over interactions or the average over levels."""
+TOTAL, AVERAGE = "Total", "Avg"
 
 
-def in_cell(interaction: str | None, level: str | None, record: Record) -> bool:
-    """Whether a record is of an interaction and a level; None stands for all."""
-    return interaction in (None, record.stratum["interaction"]) and level in (None, record.stratum["level"])
+def _in_cell(interaction: str, level: str, record: Record) -> bool:
+    return interaction in (TOTAL, record.stratum["interaction"]) and level in (AVERAGE, record.stratum["level"])
 
+
+CELLS: dict[tuple[str, str], Callable[[Record], bool]] = {
+    (interaction, level): partial(_in_cell, interaction, level)
+    for interaction in (*INTERACTIONS, TOTAL)
+    for level in (*LEVELS, AVERAGE)
+}
+"""The cells of the paper's table by row and column, and whether a record is in them."""
 
 METRICS = (
     VERDICT_ACCURACY,
@@ -88,9 +94,9 @@ METRICS = (
     PAPER_RULES,
     # In each cell of the paper's table except the last, which is the score itself.
     *(
-        metric.within("_".join(part.lower() for part in cell if part), partial(in_cell, *cell))
+        metric.within("_".join(part.lower() for part in cell if part not in (TOTAL, AVERAGE)), is_in)
         for metric in (VERDICT_ACCURACY, ALWAYS_YES, ALWAYS_NO)
-        for cell in CELLS[:-1]
+        for cell, is_in in list(CELLS.items())[:-1]
     ),
     *COMMON_METRICS,
 )

@@ -84,12 +84,12 @@ def errors(
     headings = ("kind", "answers", "%", "not right", "%", *(["paper, %"] if published else []))
     table = text_table(f"{task}: how answers were reached", *headings)
     all_counts, wrong_counts = kind_counts(items), kind_counts(items, wrong=True)
-    for kind in KINDS:
+    for words, kind in zip(all_counts, KINDS, strict=True):
         shares = []
         for counts in (all_counts, wrong_counts):
             total = sum(counts.values())
-            shares += [str(counts[kind]), f"{100 * counts[kind] / total:.1f}" if total else "N/A"]
-        table.add_row(kind.replace("_", " "), *shares, *([f"{published[kind]:.1f}"] if published else []))
+            shares += [str(counts[words]), f"{100 * counts[words] / total:.1f}" if total else "N/A"]
+        table.add_row(words, *shares, *([f"{published[kind]:.1f}"] if published else []))
     console.print(table)
     console.print(
         f"readability of the reasoning: {mean_readability(items):.2f} of 5 ({len(items) - len(failed)} answers)"
@@ -106,9 +106,8 @@ def errors(
 def _analyse(
     run: Run, task: str, rows: Mapping[str, Mapping[str, Any]], judge: Judge[Any], progress: Progress
 ) -> list[AnalysedItem]:
-    """Have a judge look at every answer of a task that was scored."""
     prompt = read_prompt(PROMPT)
-    records, cases = [], []
+    records, cases, items = [], [], []
     for item in run.items_of(task):
         record = item.record
         if record.outcome is Outcome.UNSCORED:
@@ -119,18 +118,11 @@ def _analyse(
         actions = timed_actions(row["graph"]).splitlines()
         records.append(record)
         cases.append(Case.of(prompt, {"question": row["question"], "actions": actions, "answer": response.strip()}))
-    return [
-        AnalysedItem(
-            item_id=record.item_id,
-            outcome=record.outcome.value,
-            kind=verdict.reply.kind if verdict.reply else None,
-            readability=float(verdict.reply.readability) if verdict.reply else None,
-            reason=verdict.reason,
-            model=verdict.model,
-            prompt=verdict.prompt,
-        )
-        for record, verdict in zip(records, judge.judge_all(cases, progress), strict=True)
-    ]
+    for record, verdict in zip(records, judge.judge_all(cases, progress), strict=True):
+        found = verdict.reply.model_dump() if verdict.reply else dict.fromkeys(AnswerAnalysis.model_fields)
+        about = {"reason": verdict.reason, "model": verdict.model, "prompt": verdict.prompt}
+        items.append(AnalysedItem(item_id=record.item_id, outcome=record.outcome.value, **found, **about))
+    return items
 
 
 def published_shares() -> dict[str, float]:
@@ -155,9 +147,9 @@ def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
 
 
 def kind_counts(items: Sequence[AnalysedItem], wrong: bool = False) -> dict[str, int]:
-    """Count the items of each kind, among all items or only among the wrong and unparsed ones."""
+    """The items of each kind, in words, among all items or only among the wrong and unparsed ones."""
     counted = [item for item in items if not (wrong and item.outcome == Outcome.CORRECT.value)]
-    return {kind: sum(item.kind == kind for item in counted) for kind in KINDS}
+    return {kind.replace("_", " "): sum(item.kind == kind for item in counted) for kind in KINDS}
 
 
 def mean_readability(items: Sequence[AnalysedItem]) -> float | None:

@@ -12,6 +12,7 @@ from lmms_eval_tasks.api import GradedItem, Record, Row, RowForm, TaskContext, r
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings
+from lmms_eval_tasks.api.release import clock
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
 from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL
 from lmms_eval_tasks.countervqa.release import read_graph
@@ -40,17 +41,10 @@ def timed_actions(text: str) -> str:
     return "\n".join(lines)
 
 
-def clock(seconds: float) -> str:
-    """A time as minutes and whole seconds, `MM:SS`."""
-    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
-
-
 # The verdict, and the judged score.
 
 
 class Agreement(RowForm):
-    """A judge's reply: how far an explanation agrees with the reference."""
-
     agreement: Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]
 
 
@@ -98,7 +92,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 
 
 def agreement_case(row: Row, response: object) -> Case:
-    """Return the case that asks the judge how far an explanation agrees with the reference."""
+    """Ask how far an explanation agrees with the reference."""
     material = {
         "question": row["question"],
         "true_answer_and_reason": row["explanation"],
@@ -130,7 +124,6 @@ _LABEL = re.compile(
 
 
 def probe_guesses(row: Row) -> list[str]:
-    """Every pair of answers."""
     return [f"Answer: {first}\nHappened: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
 
 

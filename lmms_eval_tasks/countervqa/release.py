@@ -33,7 +33,6 @@ RULE_LEVELS: Mapping[Rule, Level] = {
     "absent": 3,
     "absent_goal": 3,
 }
-"""The level of the questions that a rule makes."""
 
 
 class Action(RowForm):
@@ -111,7 +110,10 @@ def read_release(
         questions.setdefault(question.id, (where, question))
         _check_question(question, where, graphs.get(question.clip), issues)
     for where, question in questions.values():
-        _check_partner(question, where, questions, issues)
+        if question.partner is not None:
+            _, partner = questions.get(question.partner, (where, question))
+            for wanted in _partner_faults(question, partner):
+                issues.add("partner", f"Expected {wanted}, but got", f"{describe(question.partner)} ({where})")
     if not questions and not issues:
         issues.add("lines", "Expected questions, but", "there is none")
     problems.extend(issues, f"{questions_file.name}, ")
@@ -167,26 +169,25 @@ def question_faults(question: CounterfactualQuestion, graph: ClipGraph | None) -
     for field in ("id", "question", "explanation"):
         if not getattr(question, field).strip():
             yield field, "Expected a text, but got none"
+    action, absent, outcome, goal = question.action, question.absent_action, question.outcome, question.goal
     if question.level == 3:
-        if question.action is not None:
-            yield "action", "Expected null at level 3, but got an action"
-        if not (question.absent_action or "").strip():
-            yield "absent_action", "Expected the action that never happened at level 3, but got none"
-        if question.outcome is not None and question.goal is not None:
-            yield "goal", "Expected null where an outcome is asked about, but got a goal"
-        if question.outcome is None and graph is not None and not asked_goal(question, graph):
-            yield "outcome", "Expected an action, or a goal here or of the graph, but got neither"
-        return
-    if question.action is None:
-        yield "action", "Expected the action that is left out at levels 1 and 2, but got none"
-    elif question.action == question.outcome:
-        yield "outcome", "Expected another action than the one that is left out, but got the same"
-    if question.outcome is None:
-        yield "outcome", "Expected the action that is asked about at levels 1 and 2, but got none"
-    if question.absent_action is not None:
-        yield "absent_action", "Expected null at levels 1 and 2, but got an action"
-    if question.goal is not None:
-        yield "goal", "Expected null at levels 1 and 2, but got a goal"
+        lacks_goal = outcome is None and graph is not None and not asked_goal(question, graph)
+        faults = [
+            (action is not None, "action", "null at level 3", "an action"),
+            (not (absent or "").strip(), "absent_action", "the action that never happened at level 3", "none"),
+            (None not in (outcome, goal), "goal", "null where an outcome is asked about", "a goal"),
+            (lacks_goal, "outcome", "an action, or a goal here or of the graph", "neither"),
+        ]
+    else:
+        is_same = action is not None and action == outcome
+        faults = [
+            (action is None, "action", "the action that is left out at levels 1 and 2", "none"),
+            (is_same, "outcome", "another action than the one that is left out", "the same"),
+            (outcome is None, "outcome", "the action that is asked about at levels 1 and 2", "none"),
+            (absent is not None, "absent_action", "null at levels 1 and 2", "an action"),
+            (goal is not None, "goal", "null at levels 1 and 2", "a goal"),
+        ]
+    yield from ((field, f"Expected {wanted}, but got {got}") for holds, field, wanted, got in faults if holds)
 
 
 def asked_goal(question: CounterfactualQuestion, graph: ClipGraph) -> str:
@@ -196,23 +197,13 @@ def asked_goal(question: CounterfactualQuestion, graph: ClipGraph) -> str:
     return (question.goal if question.goal is not None else graph.goal).strip()
 
 
-def _check_partner(
-    question: CounterfactualQuestion,
-    where: str,
-    questions: Mapping[str, tuple[str, CounterfactualQuestion]],
-    issues: Problems,
-) -> None:
-    if question.partner is None:
-        return
-    case = f"{describe(question.partner)} ({where})"
-    if question.partner not in questions or question.partner == question.id:
-        issues.add("partner", "Expected the id of another question, but got", case)
-        return
-    _, partner = questions[question.partner]
-    for holds, wanted in (
-        (partner.partner == question.id, "a question that names this one in return"),
-        (partner.clip == question.clip, "a question about the same clip"),
-        (partner.verdict != question.verdict, "a question with the opposite verdict"),
-    ):
-        if not holds:
-            issues.add("partner", f"Expected {wanted}, but got", case)
+def _partner_faults(question: CounterfactualQuestion, partner: CounterfactualQuestion) -> list[str]:
+    """What a question's partner should be and is not."""
+    if partner is question:
+        return ["the id of another question"]
+    fits = {
+        "a question that names this one in return": partner.partner == question.id,
+        "a question about the same clip": partner.clip == question.clip,
+        "a question with the opposite verdict": partner.verdict != question.verdict,
+    }
+    return [wanted for wanted, holds in fits.items() if not holds]

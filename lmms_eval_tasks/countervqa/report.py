@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from lmms_eval_tasks.api import (
@@ -34,8 +33,8 @@ from lmms_eval_tasks.api.page import (
     usual_panels,
 )
 from lmms_eval_tasks.countervqa import card
-from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL, CARD, CELLS, INTERACTIONS, LEVELS, in_cell
-from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
+from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL, AVERAGE, CARD, CELLS, INTERACTIONS, LEVELS, TOTAL
+from lmms_eval_tasks.countervqa.errors import kind_counts, mean_readability, read_analysis
 from lmms_eval_tasks.countervqa.release import read_graph
 
 FOLDER = Path(__file__).parent
@@ -43,7 +42,6 @@ OTHER_RULE = (
     "The paper's scoring rule is not published, and its vanilla scores lie far below the 50% of a guess; ours counts "
     "the verdict alone."
 )
-TOTAL, AVERAGE = "Total", "Avg"
 
 PROBE_COLUMNS = (
     Column(card.DETECTION, interval=True),
@@ -60,13 +58,13 @@ LAYOUTS = (
         ("CounterVQA paper Table 2",),
         [
             LayoutPlace(
-                f"{interaction or TOTAL} {level or AVERAGE}",
+                f"{interaction} {level}",
                 "countervqa",
                 VERDICT_ACCURACY,
-                {"split": interaction or TOTAL, "level": level.removeprefix("L") if level else "avg"},
-                partial(in_cell, interaction, level),
+                {"split": interaction, "level": level.removeprefix("L").lower()},
+                is_in,
             )
-            for interaction, level in CELLS
+            for (interaction, level), is_in in CELLS.items()
         ],
         note=OTHER_RULE,
     ),
@@ -119,12 +117,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None, name: str = "") -> Figure:
     """A score in the layout of the paper's table."""
-    cells = {
-        (interaction or TOTAL, level or AVERAGE): run.estimate(
-            metric.within("cell", partial(in_cell, interaction, level))
-        )
-        for interaction, level in CELLS
-    }
+    cells = {cell: run.estimate(metric.within("cell", is_in)) for cell, is_in in CELLS.items()}
     return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named, name=name)
 
 
@@ -133,14 +126,9 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     analysed = [(run, items) for run in runs if run.results and (items := read_analysis(run.results, task))]
     if not analysed:
         return []
-    counts = [{kind.replace("_", " "): n for kind, n in kind_counts(items).items()} for _, items in analysed]
+    runs, counts = [run for run, _ in analysed], [kind_counts(items) for _, items in analysed]
     readability = ", ".join(f"run {run.tag} {mean_readability(items) or 0.0:.2f}" for run, items in analysed)
-    figure = share_plot(
-        "Answers of each run by kind, as a judge sees them",
-        [run for run, _ in analysed],
-        counts,
-        [kind.replace("_", " ") for kind in KINDS],
-    )
+    figure = share_plot("Answers of each run by kind, as a judge sees them", runs, counts, list(counts[0]))
     return [Panel("How answers were reached", figure, f"Readability of the reasoning from 0 to 5: {readability}.")]
 
 

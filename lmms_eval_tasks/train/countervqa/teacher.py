@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
+from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.train.countervqa.training_set import QuestionSet, ReasoningRow, TaughtReply, reasoned
@@ -18,6 +18,7 @@ from lmms_eval_tasks.train.stages.stage import MEDIA_TAGS
 from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.made import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
