@@ -109,7 +109,7 @@ def load(arm: str, checkpoint: Path, options: Any) -> Any:
         if not cuda:
             model._model = model._model.float()
         return model
-    from lmms_eval_tasks.models.shared_prefix import SharedPrefix
+    from lmms_eval_tasks.models.shared_prefix.model import SharedPrefix
 
     return SharedPrefix(
         pretrained=str(checkpoint),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import gc
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.text import quote, unknown_argument
+from lmms_eval_tasks.utils.core.text import first_line, quote, unknown_argument
 from lmms_eval_tasks.utils.data.card import Row
 
 Value = TypeVar("Value")
@@ -139,14 +138,13 @@ class OwnModel(lmms):  # type: ignore[misc]
 
 
 class RequestModel(OwnModel):
-    """A model that answers each request by itself and never batches; subclasses implement `answer`."""
+    """A model that answers each request by itself and never batches; subclasses implement `answer` or `answer_each`."""
 
     is_simple = True
     shows_clips = False
 
-    @abc.abstractmethod
     def answer(self, request: Request) -> str:
-        """The response to one request."""
+        raise NotImplementedError
 
     def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
         return map(self.answer, requests)
@@ -209,8 +207,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def describe_error(error: Exception) -> str:
     """An error in one line: its kind, and the first line of what it says."""
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {first_line(error)}" if str(error) else type(error).__name__
 
 
 def free_memory() -> None:

@@ -50,11 +50,8 @@ class ReadAhead:
     """Reader of clips ahead of the model, in a pool of workers."""
 
     def __init__(self, workers: int | None = None, limit: int | None = None) -> None:
-        is_number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
-        is_right = workers is None or is_number
-        stop_if_any(
-            None if is_right else f"Expected decode_workers to be a whole number from 1 on, but got {workers!r}."
-        )
+        problem = f"Expected decode_workers to be a whole number from 1 on, but got {workers!r}."
+        stop_if_any(None if workers is None or (type(workers) is int and workers >= 1) else problem)
         self.workers = workers or own_cores()
         self.limit = limit or WORKER_BYTES * max(2, self.workers)
 

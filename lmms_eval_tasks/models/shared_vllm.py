@@ -78,10 +78,6 @@ class SampledVideo:
     metadata: dict[str, Any]
     media_id: str
 
-    @property
-    def nbytes(self) -> int:
-        return self.frames.nbytes
-
 
 def read_video(
     path: str | Path,
@@ -221,7 +217,9 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
             try:
                 videos = [decoded[video].result() for video in question.videos]
             except UnreadableClip as error:
-                self._note_unreadable(question, error)
+                if (question.task, question.item) not in self.unanswered:
+                    logger.warning("{} of {} is not asked: {}", question.item, question.task, error)
+                self.unanswered[question.task, question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
                 continue
             places.append(place)
             sampling = self._resolve_sampling_params(dict(question.generation))
@@ -231,11 +229,6 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         for place, text in zip(places, self._run_tp_synced(prompts, self._ask), strict=True):
             answers[place] = text
         return answers
-
-    def _note_unreadable(self, question: ClipQuestion, error: UnreadableClip) -> None:
-        if (question.task, question.item) not in self.unanswered:
-            logger.warning("{} of {} is not asked: {}", question.item, question.task, error)
-        self.unanswered[question.task, question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
 
     def _ask(self, prompts: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[str]:
         if not prompts:
@@ -288,6 +281,3 @@ def _problem_of_vllm() -> str | None:
 def _open_picture(picture: Any) -> Image.Image:
     image = picture if isinstance(picture, Image.Image) else Image.open(picture)
     return image.convert("RGB")
-
-
-__all__ = ["SharedVLLM"]

@@ -20,9 +20,9 @@ from lmms_eval.protocol import ChatMessages
 from tiny_vlms import FAMILIES, write_tiny_family
 
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.models.shared_prefix import SharedPrefix, sharing
+from lmms_eval_tasks.models.shared_prefix import sharing
 from lmms_eval_tasks.models.shared_prefix.inputs import reference_positions
-from lmms_eval_tasks.models.shared_prefix.model import generation_arguments
+from lmms_eval_tasks.models.shared_prefix.model import SharedPrefix, generation_arguments
 from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.core.errors import InputError

@@ -27,10 +27,10 @@ MODELS = {
     "random_answer": "stand_ins.RandomAnswer",
     "replay": "stand_ins.Replay",
     "sample_solver": "stand_ins.SampleSolver",
-    "video_diffusion": "video_diffusion.VideoDiffusion",
+    "video_diffusion": "video_diffusion.model.VideoDiffusion",
 }
 """Name to class, with its module in `lmms_eval_tasks.models`."""
-CHAT_MODELS = {"shared_prefix": "shared_prefix.SharedPrefix", "shared_vllm": "shared_vllm.SharedVLLM"}
+CHAT_MODELS = {"shared_prefix": "shared_prefix.model.SharedPrefix", "shared_vllm": "shared_vllm.SharedVLLM"}
 """The same for models that take lmms-eval's chat messages."""
 CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
 """Those that look at no clip and so need none."""

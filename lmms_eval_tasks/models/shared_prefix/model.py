@@ -57,16 +57,6 @@ def generation_arguments(asked: Mapping[str, Any], tokenizer: Any, use_cache: bo
     }
 
 
-def read_answer(tokens: torch.Tensor, tokenizer: Any, has_thought: bool) -> GenerationResult:
-    """The text of an answer; a batch fills up the shorter ones after their end."""
-    fillers = {tokenizer.eos_token_id, tokenizer.pad_token_id}
-    count = sum(1 for _ in takewhile(lambda token: token not in fillers, tokens.tolist()))
-    text = tokenizer.batch_decode([tokens], skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]
-    if has_thought:
-        text = text.partition("</think>")[2].strip()
-    return GenerationResult(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))
-
-
 ALONE = "Where questions cannot be answered together, they are answered alone ({})."
 NO_SAFE_MODE = "mode=safe will go: leave it out. Answers that a shared prompt would change are given one by one anyway."
 Answer = tuple[ClipQuestion, GenerationResult | None]
@@ -152,10 +142,8 @@ class SharedPrefix(OwnModel):
 
     def generate_until(self, requests: list[Instance]) -> list[Any]:
         """Answer lmms-eval's requests in order; where there is no answer, an empty text."""
-        answers: list[Any] = [""] * len(requests)
-        for place, answer in self.generate_each(requests):
-            answers[place] = "" if answer is None else answer
-        return answers
+        answers = dict(self.generate_each(requests))
+        return [answers.get(place) or "" for place in range(len(requests))]
 
     def generate_each(self, requests: Sequence[Instance]) -> Iterator[tuple[int, GenerationResult | None]]:
         """Answer requests clip by clip: places and answers as they come, None where there is no answer."""
@@ -175,13 +163,14 @@ class SharedPrefix(OwnModel):
             names = summarize_names([f"{task} {item}" for task, item in self.unanswered])
             logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
 
-    def _process(self, group: Group, reading: Reading[ProcessedClip]) -> ProcessedClip:
-        return self.inputs.process([question.read() for question in group], reading)
-
     def _answer_groups(self, groups: Sequence[Group]) -> Iterator[list[Answer]]:
         """Answers to the questions of each group; where a group fails, none, and why."""
+
+        def process(group: Group, reading: Reading[ProcessedClip]) -> ProcessedClip:
+            return self.inputs.process([question.read() for question in group], reading)
+
         waiting: list[ReadClip] = []
-        with closing(self._ahead.read(groups, self._process, self._sharer.work)) as readings:
+        with closing(self._ahead.read(groups, process, self._sharer.work)) as readings:
             for group, reading in readings:
                 clip = self._try_to_read(group, reading, beside=waiting)
                 if clip is None:  # memory ran out beside those that wait
@@ -300,9 +289,9 @@ class SharedPrefix(OwnModel):
         if not ran_out or len(rows) == 1:  # alone they take less memory
             self._note(ALONE.format(described))
             return {}
-        self._batching.halve(len(rows))
-        self._note("Memory ran out: fewer questions are answered at once from here on.")
         middle = (len(rows) + 1) // 2
+        self._batching.most = min(self._batching.most, middle)
+        self._note("Memory ran out: fewer questions are answered at once from here on.")
         return self._answer_together(rows[:middle], arguments) | self._answer_together(rows[middle:], arguments)
 
     def _answer_alone(self, clip: EncodedClip, question: ClipQuestion, text: ShownText) -> Answer:
@@ -315,7 +304,13 @@ class SharedPrefix(OwnModel):
             return self._leave_out(question, error)
 
     def _read_tokens(self, tokens: torch.Tensor) -> GenerationResult:
-        return read_answer(tokens, self.tokenizer, bool(self.arguments.enable_thinking))
+        """The text of an answer; a batch fills up the shorter ones after their end."""
+        fillers = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
+        count = sum(1 for _ in takewhile(lambda token: token not in fillers, tokens.tolist()))
+        text = self.tokenizer.batch_decode([tokens], skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]
+        if self.arguments.enable_thinking:
+            text = text.partition("</think>")[2].strip()
+        return GenerationResult(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))
 
     def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
         if is_out_of_memory(error):

@@ -223,10 +223,6 @@ class Batching:
         row_bytes = (width_of(rows) + new_tokens) * max(row.prefix.token_bytes for row in rows)
         return max(1, min(self.most, int(self.limit / row_bytes)))
 
-    def halve(self, rows: int) -> None:
-        """Answer fewer at once from now on, because memory ran out."""
-        self.most = min(self.most, (rows + 1) // 2)
-
 
 def read_batch_size(given: int | str) -> int | None:
     """The most questions that are answered at once; None where memory says so."""

@@ -469,9 +469,8 @@ class Engine:
         """Losses of all units of each clip, of the shape of `seeds`: windows, timesteps, draws."""
         noising = self.adapter.noising
         losses = [np.zeros(seeds.shape) for _ in latents]
-        measured: list[tuple[int, Unit]] = []
         # They stay where they are computed, so that nothing waits for the device before the end.
-        on_device: list[torch.Tensor] = []
+        measured: dict[tuple[int, Unit], torch.Tensor] = {}
         first = latents[0]
         units = [Unit(*unit) for unit in np.ndindex(seeds.shape)]
         for expert, batch in self._batches(first, units):
@@ -490,9 +489,8 @@ class Engine:
                     error = prediction - noising.target(clean, noise, timesteps)
                 for row, unit in enumerate(batch):
                     own = error[row, :, error.shape[2] - counted[unit.window] :]
-                    on_device.append(own.double().square().mean())
-                    measured.append((clip, unit))
-        for (clip, unit), loss in zip(measured, torch.stack(on_device).tolist(), strict=True):
+                    measured[clip, unit] = own.double().square().mean()
+        for (clip, unit), loss in zip(measured, torch.stack([*measured.values()]).tolist(), strict=True):
             losses[clip][unit] = loss
         return losses
 

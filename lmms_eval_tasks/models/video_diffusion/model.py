@@ -17,7 +17,6 @@ from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.models.base import RepeatedFailures, Request, RequestModel, agree
 from lmms_eval_tasks.models.clip_reading import ReadAhead, Reading
 from lmms_eval_tasks.models.video_diffusion.denoising import (
-    Answer,
     AnswerStore,
     AskedClips,
     DecodedClips,
@@ -98,9 +97,6 @@ class VideoDiffusion(RequestModel):
         finally:
             self.store.close()
 
-    def answer(self, request: Request) -> str:
-        return next(self.answer_each([request]))
-
     def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
         """Answers in order; the clips of the next items are decoded while the model works on one."""
         asked = [self._read_asked(request) for request in requests]
@@ -130,14 +126,9 @@ class VideoDiffusion(RequestModel):
         if stored := self.store.get(asked):
             return stored.named(self.engine.settings.name).to_json()
         answer = self.engine.measure(asked, reading.result if reading else None)
-        if answer.error is None:
-            self.store.put(asked, answer)
-        self._stop_where_all_fail(asked, answer)
-        return answer.to_json()
-
-    def _stop_where_all_fail(self, asked: AskedClips, answer: Answer) -> None:
-        """End the run where items fail in the same way one after the other, for no reason of their own."""
         error, settings = answer.error, self.engine.settings
+        if error is None:
+            self.store.put(asked, answer)
         if error is None or error.kind in OWN_FAILURES:
             self._failures.note(
                 error.message if error else None,
@@ -146,6 +137,7 @@ class VideoDiffusion(RequestModel):
                 f"Change what is wrong and run again{': what was measured is kept' if self.store.root else ''}.",
                 asked.item_id,
             )
+        return answer.to_json()
 
     def _read_asked(self, request: Request) -> AskedClips:
         item_id = str(request.doc["item_id"])

@@ -13,8 +13,8 @@ from expected import Expected
 from kept_answers import kept_answers, kept_files, kept_lines
 from tiny_models import BUILDERS, tiny_checkpoint
 
-from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+from lmms_eval_tasks.models.video_diffusion.model import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.settings import read_settings
 from lmms_eval_tasks.utils.answers.losses import read_denoising
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
