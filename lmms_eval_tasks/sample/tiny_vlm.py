@@ -75,44 +75,25 @@ def write_tiny_vlm(
     ids = {token: fast.convert_tokens_to_ids(token) for token in SPECIAL}
     is_third = family == "qwen3_vl"
     name = "Qwen3VL" if is_third else "Qwen2_5_VL"
-    of_text = {"head_dim": HIDDEN // 4} if is_third else {}
-    of_vision: dict[str, Any] = {"fullatt_block_indexes": [1]}
+    width = {"hidden_size": HIDDEN, "intermediate_size": 2 * HIDDEN}
+    heads = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}
+    ends = {f"{token}_id": ids[str(getattr(fast, token))] for token in ("eos_token", "pad_token")}
+    of_text = {**width, **heads, **ends, "bos_token_id": ids["<|endoftext|>"], "rope_parameters": rope}
+    of_text |= {"vocab_size": len(fast), "max_position_embeddings": 8192}
+    of_vision: dict[str, Any] = {**width, "depth": 2, "num_heads": 4, "out_hidden_size": HIDDEN}
     if is_third:
-        of_vision = {"patch_size": 16, "deepstack_visual_indexes": [0, 1], "num_position_embeddings": 64}
+        rope["mrope_interleaved"] = True
+        of_text["head_dim"] = HIDDEN // 4
+        of_vision |= {"patch_size": 16, "deepstack_visual_indexes": [0, 1], "num_position_embeddings": 64}
+    else:
+        of_vision["fullatt_block_indexes"] = [1]
+    shown = {"image_token": "image_pad", "video_token": "video_pad"}
+    shown |= {f"vision_{side}_token": f"vision_{side}" for side in ("start", "end")}
     config = getattr(transformers, f"{name}Config")(
-        text_config={
-            "vocab_size": len(fast),
-            "hidden_size": HIDDEN,
-            "intermediate_size": 2 * HIDDEN,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 2,
-            "max_position_embeddings": 8192,
-            "rope_parameters": {
-                "rope_type": "default",
-                "mrope_section": [1, 1, 2],
-                "rope_theta": 10000.0,
-                **({"mrope_interleaved": True} if is_third else {}),
-            },
-            "bos_token_id": ids["<|endoftext|>"],
-            "eos_token_id": ids["<|im_end|>"],
-            "pad_token_id": ids["<|endoftext|>"],
-            **of_text,
-            **(language or {}),
-        },
-        vision_config={
-            "depth": 2,
-            "hidden_size": HIDDEN,
-            "intermediate_size": 2 * HIDDEN,
-            "num_heads": 4,
-            "out_hidden_size": HIDDEN,
-            **of_vision,
-            **(vision or {}),
-        },
-        image_token_id=ids["<|image_pad|>"],
-        video_token_id=ids["<|video_pad|>"],
-        vision_start_token_id=ids["<|vision_start|>"],
-        vision_end_token_id=ids["<|vision_end|>"],
+        text_config={**of_text, **(language or {})},
+        vision_config={**of_vision, **(vision or {})},
+        **{f"{token}_id": ids[f"<|{pad}|>"] for token, pad in shown.items()},
     )
     torch.manual_seed(seed)
     network = getattr(transformers, f"{name}ForConditionalGeneration")
