@@ -5,17 +5,20 @@
     lmms-eval-tasks build causalvqa --config world/causalvqa/build/build.yaml --out built
 
 It serves OpenAI's protocol at $LLM_JUDGE_URL, else at http://localhost:8000/v1, where a build looks for a local model
-that has no address. It needs nothing but Python, and tells roles apart by how their prompts begin.
+that has no address. The truth is in the release that lies beside a build's folder. Roles are told apart by how their
+prompts begin.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import csv
 import json
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,7 +27,6 @@ from urllib.parse import urlsplit
 
 MODEL = "stub"
 ADDRESS = os.environ.get("LLM_JUDGE_URL") or "http://localhost:8000/v1"
-TRUTH = "truth.json"
 
 Given = Mapping[str, Any]
 """What a prompt is about: the JSON object that stands in it."""
@@ -64,6 +66,11 @@ class Player:
     def __init__(self, truth: Mapping[str, Any]) -> None:
         self.truth = truth
 
+    @staticmethod
+    def read_truth(sample: Path) -> dict[str, Any]:
+        """What the player has to know, from the benchmark's folder of the sample."""
+        return {}
+
     @classmethod
     def role_of(cls, prompt: str) -> str:
         """Which role a prompt is for."""
@@ -72,6 +79,17 @@ class Player:
     def reply(self, prompt: str) -> Any:
         """What the role of a prompt says to it."""
         return getattr(self, self.role_of(prompt))(material_of(prompt))
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one a line."""
+    return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def as_text(reply: Any) -> str:
@@ -96,6 +114,22 @@ class CausalVqaPlayer(Player):
         "You answer a multiple-choice question without the clip": "blind",
         "You repair": "repair",
     }
+
+    @staticmethod
+    def read_truth(sample: Path) -> dict[str, Any]:
+        from lmms_eval_tasks.sample.words import reworded
+
+        released = {row["renamed_video"]: row for row in read_table(sample / "CausalVQA/debug/debug_metadata.csv")}
+        questions: list[dict[str, Any]] = []
+        for annotated in read_table(sample / "build/annotations.csv"):
+            row = released[annotated["clip"]]
+            options = [option.partition(". ")[2] for option in row["choices1"].split("|")]
+            true = {"question": row["question"], "answer": options.pop(int(row["correct1"]) - 1)}
+            # Common sense is enough for one of them.
+            more = {"distractors": options, "guessed": not questions}
+            questions.append({"annotated": annotated["question"], **true, **more})
+        texts = {text for one in questions for text in (one["answer"], *one["distractors"])}
+        return {"questions": questions, "wordings": {text: reworded(text) for text in texts | {*map(reworded, texts)}}}
 
     def question_of(self, given: Given) -> dict[str, Any]:
         """The true question that a prompt is about, as an annotator put it or as it should be."""
@@ -157,7 +191,7 @@ class CausalVqaPlayer(Player):
 
 
 class MvpPlayer(Player):
-    """Knows to which pair a note about a clip belongs, and the pair's question."""
+    """Reads from a note about a clip to which pair it belongs, and the pair's question."""
 
     roles: ClassVar = {
         "You choose contrasts": "contrast",
@@ -167,13 +201,19 @@ class MvpPlayer(Player):
     }
 
     def contrast(self, given: Given) -> Any:
-        notes = self.truth["notes"]
-        pair = notes[given["description"]]["pair"]
-        return {"contrasts": [other["id"] for other in given["others"] if notes[other["text"]]["pair"] == pair]}
+        _, pair, _ = self.parts_of(given["description"])
+        return {"contrasts": [other["id"] for other in given["others"] if self.parts_of(other["text"])[1] == pair]}
 
     def question(self, given: Given) -> Any:
-        first, second = (self.truth["notes"][given[name]] for name in ("first", "second"))
-        return {"question": first["question"], "first": first["answer"], "second": second["answer"]}
+        (first, _, question), (second, _, _) = (self.parts_of(given[name]) for name in ("first", "second"))
+        return {"question": f"{question}?", "first": first, "second": second}
+
+    @staticmethod
+    def parts_of(note: str) -> tuple[str, str, str]:
+        """The answer, the number of the pair, and the question without its mark."""
+        answer, _, rest = note.partition(". Asked for, of take ")
+        pair, _, question = rest.partition(": ")
+        return answer, pair, question
 
     def exclusion(self, given: Given) -> Any:
         return {"same_meaning": False, "both_can_hold": False, "gives_away": False}
@@ -197,6 +237,17 @@ class CounterVqaPlayer(Player):
         "You write questions": "naive",
         "You see frames": "solving",
     }
+
+    @staticmethod
+    def read_truth(sample: Path) -> dict[str, Any]:
+        takes = [
+            {
+                "actions": [action["text"] for action in graph["actions"]],
+                "links": [(link["cause"], link["effect"]) for link in graph["links"]],
+            }
+            for graph in read_lines(sample / "graphs.jsonl")
+        ]
+        return {"takes": takes}
 
     def __init__(self, truth: Mapping[str, Any]) -> None:
         super().__init__(truth)
@@ -306,6 +357,15 @@ class CastBenchPlayer(Player):
     text_distractor = "It comes in from the right."
     opposites: ClassVar = {"ball": "block", "block": "ball", "right": "left", "left": "right"}
 
+    @staticmethod
+    def read_truth(sample: Path) -> dict[str, Any]:
+        tracks = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sample.glob("build/tracks/*")}
+        names = {stem: {one["id"]: one["name"] for one in track["instances"]} for stem, track in sorted(tracks.items())}
+        rows = defaultdict[str, list[dict[str, Any]]](list)
+        for row in read_lines(sample / "castbench_hf.jsonl"):
+            rows[Path(row["video"]).stem].append(row)
+        return {"names": names, "rows": rows}
+
     def __init__(self, truth: Mapping[str, Any]) -> None:
         super().__init__(truth)
         self.colours = {name.split()[0] for names in truth["names"].values() for name in names.values()}
@@ -405,6 +465,13 @@ PLAYERS: Mapping[str, type[Player]] = {
 }
 
 
+def player_of(build: Path) -> Player:
+    """The player of a benchmark, whose folder of the sample holds a build's."""
+    sample = build.resolve().parent
+    kind = PLAYERS[sample.name]
+    return kind(kind.read_truth(sample))
+
+
 class Server(ThreadingHTTPServer):
     """A server whose handlers end with it."""
 
@@ -443,14 +510,12 @@ def handler(player: Player) -> type[BaseHTTPRequestHandler]:
 def main() -> None:
     """Serve until it is killed."""
     parser = argparse.ArgumentParser(description="Answer the requests of a build from the truth of the sample data.")
-    parser.add_argument("folder", type=Path, help=f"the sample's folder build of a benchmark, which holds {TRUTH}")
+    parser.add_argument("folder", type=Path, help="the folder build of a benchmark in the sample")
     parser.add_argument("--url", default=ADDRESS, help="where to listen (default: %(default)s)")
     options = parser.parse_args()
-    truth = json.loads((options.folder / TRUTH).read_text(encoding="utf-8"))
-    address = urlsplit(options.url)
-    player = PLAYERS[truth["benchmark"]](truth)
+    address, player = urlsplit(options.url), player_of(options.folder)
     with Server((address.hostname or "localhost", address.port or 80), handler(player)) as server:
-        print(f"Playing all models of {truth['benchmark']} at {options.url}", flush=True)
+        print(f"Playing all models of {options.folder.resolve().parent.name} at {options.url}", flush=True)
         server.serve_forever()
 
 

@@ -47,7 +47,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("drawn_clips", "tiny_vlm"),
         ("words",),
         ("scripts",),
-        ("writing", "solver"),
+        ("solver",),
         ("writers",),
         ("write_sample",),
     ),

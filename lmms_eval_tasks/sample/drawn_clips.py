@@ -19,6 +19,7 @@ from av.codec.context import Flags as CodecFlags
 from av.container import Flags as ContainerFlags
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.pictures import INSTRUCTIONS
 
 FPS, WIDTH, HEIGHT = 10, 192, 144
@@ -126,8 +127,9 @@ class DrawnScene:
     def film(self) -> Frames:
         """Its frames, cut out of canvases that reach as far beyond them as a body is wide."""
         film = np.empty((self.frames, HEIGHT, WIDTH, 3), dtype=np.uint8)
+        blank = np.full((GROUND + 2 * EDGE, WIDTH + 2 * EDGE, 3), self.ground, dtype=np.uint8)
         for frame, picture in enumerate(film):
-            canvas = np.full((GROUND + 2 * EDGE, WIDTH + 2 * EDGE, 3), self.ground, dtype=np.uint8)
+            canvas = blank.copy()
             self._paint(canvas, self.behind, GREY, frame)
             for number, body in enumerate(self.bodies):
                 left, top, right, bottom = (side + EDGE for side in self.box(body, frame))
@@ -203,6 +205,12 @@ def ride(way: Sequence[complex], speed: float, start: float = 0.0) -> list[Stop]
     for one, other in pairwise(way):
         stops.append((stops[-1][0] + abs(other - one) / speed, other))
     return stops
+
+
+def write_clips(scenes: Mapping[Path, DrawnScene], progress: Progress) -> None:
+    for done, (path, scene) in enumerate(scenes.items(), 1):
+        write_clip(path, scene.film())
+        progress("filming clips", done, len(scenes))
 
 
 def write_clip(path: Path, frames: Frames, fps: int = FPS, crf: int = 18, look_ahead: bool = True) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stub_server import PLAYERS, Player, as_text, material_of
+from stub_server import Player, as_text, material_of, player_of
 
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.roles import Models
@@ -50,8 +49,7 @@ class Played:
     @classmethod
     def of_sample(cls, folder: Path, **says: Any) -> Played:
         """The player that knows the truth of the sample's folder of a build."""
-        truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
-        return cls(says, PLAYERS[truth["benchmark"]](truth))
+        return cls(says, player_of(folder))
 
     def sender(self, settings: JudgeSettings) -> Send:
         def send(case: Case) -> Reply:

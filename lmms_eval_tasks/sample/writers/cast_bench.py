@@ -10,11 +10,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnQuestion, DrawnScene, Span
+from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnQuestion, DrawnScene, Span, write_clips
 from lmms_eval_tasks.sample.scripts import CHAINS, draw
 from lmms_eval_tasks.sample.words import draw_options
-from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_json, write_lines
+from lmms_eval_tasks.sample.writers import ROLES, write_json
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -74,12 +76,11 @@ def _evidence(scene: DrawnScene, span: Span) -> dict[str, Any]:
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the questions and their clips, and what a set can be built from."""
     rows, scenes = draw_release(seed, sizes["clips_per_family"])
-    write_lines(folder / FILE, rows)
-    truth: dict[str, dict[str, Any]] = {"names": {}, "rows": {}}
+    write_file(folder / FILE, as_lines(rows))
+    write_file(folder / BUILD / "build.yaml", _CONFIG)
     for video, scene in scenes.items():
-        stem, seconds = Path(video).stem, range(math.ceil(scene.seconds))
+        seconds = range(math.ceil(scene.seconds))
         instances = [
             {
                 "id": _INSTANCE.format(number),
@@ -88,10 +89,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
             }
             for number, body in enumerate(scene.bodies)
         ]
-        write_json(folder / BUILD / "tracks" / f"{stem}.json", {"instances": instances})
-        truth["names"][stem] = {one["id"]: one["name"] for one in instances}
-        truth["rows"][stem] = [row for row in rows if row["video"] == video]
-    write_build(folder / BUILD, "cast_bench", _CONFIG, truth)
+        write_json(folder / BUILD / "tracks" / f"{Path(video).stem}.json", {"instances": instances})
     write_clips({folder / VIDEOS / name: scene for name, scene in scenes.items()}, progress)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile, ZipInfo
 
-from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnScene
+from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnScene, write_clips
 from lmms_eval_tasks.sample.scripts import LEVELS, TABLE_QUESTIONS, draw
 from lmms_eval_tasks.sample.words import draw_options, reworded
-from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_csv
+from lmms_eval_tasks.sample.writers import ROLES, write_csv
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.core.work import Progress
 
 RELEASE, ARCHIVE, TRUTH, BUILD = "CausalVQA", "CausalVQA.zip", "test_truth.csv", "build"
@@ -59,7 +60,6 @@ def draw_split(
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the release as a folder and as an archive, the test split's answers, and what a set can be built from."""
     release, clips = folder / RELEASE, dict[Path, DrawnScene]()
     # The debug split has easy questions only, as in the release.
     for name, levels, size in (("debug", LEVELS[:1], "debug_per_type"), ("test", LEVELS, "test_per_stratum")):
@@ -80,25 +80,23 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 def _write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, DrawnScene]) -> None:
-    """Write annotators' questions, and what they should become."""
-    annotations, questions = list[dict[str, Any]](), list[dict[str, Any]]()
+    """Write questions as an annotator in a hurry puts them, with a word that hints at something."""
+    annotations = []
     for row in {row["question"]: row for row in reversed(rows)}.values():
-        options = [option.partition(". ")[2] for option in row["choices1"].split("|")]
-        answer, clip = options.pop(int(row["correct1"]) - 1), row["renamed_video"]
-        # As an annotator in a hurry puts it, with a word that hints at something.
-        hasty = {
-            "question": f"so obviously {row['question'][0].lower()}{row['question'][1:-1]}",
-            "answer": f"its {answer.lower()}",
-        }
-        seconds = scenes[clip].frames / FPS
-        annotations.append({"clip": clip, "start": 0, "end": seconds, "type": row["type"], **hasty})
-        true = {"question": row["question"], "answer": answer, "distractors": options}
-        # Common sense is enough for one of them.
-        questions.append({"annotated": hasty["question"], **true, "guessed": not questions})
-    write_csv(folder / "annotations.csv", ("clip", "start", "end", "type", "question", "answer"), annotations)
-    texts = {text for one in questions for text in (one["answer"], *one["distractors"])}
-    wordings = {text: reworded(text) for text in sorted(texts | set(map(reworded, texts)))}
-    write_build(folder, "causalvqa", _CONFIG, {"questions": questions, "wordings": wordings})
+        question, clip = row["question"], row["renamed_video"]
+        answer = read_numbered_options(row["choices1"])[row["correct1"]]
+        annotations.append(
+            {
+                "clip": clip,
+                "start": 0,
+                "end": scenes[clip].frames / FPS,
+                "type": row["type"],
+                "question": f"so obviously {question[0].lower()}{question[1:-1]}",
+                "answer": f"its {answer.lower()}",
+            }
+        )
+    write_csv(folder / "annotations.csv", list(annotations[0]), annotations)
+    write_file(folder / "build.yaml", _CONFIG)
 
 
 WRITER = SampleWriter(

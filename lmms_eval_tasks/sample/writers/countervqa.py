@@ -8,10 +8,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample.drawn_clips import DrawnScene
+from lmms_eval_tasks.sample.drawn_clips import DrawnScene, write_clips
 from lmms_eval_tasks.sample.scripts import draw
-from lmms_eval_tasks.sample.writing import write_build, write_clips, write_json, write_lines
+from lmms_eval_tasks.sample.writers import write_json
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
 CLIPS, BUILD = "clips", "build"
@@ -99,19 +101,20 @@ def _absent(scene: DrawnScene, struck: str) -> list[tuple[str, str]]:
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the questions, the graphs and the clips, and what a set can be built from."""
     drawn = [draw_clip(seed, number) for number in range(1, sizes["clips"] + 1)]
-    write_lines(folder / "graphs.jsonl", (graph for _, graph, _ in drawn))
-    write_lines(folder / "questions.jsonl", (question for _, _, asked in drawn for question in asked))
-    takes, truth = list[dict[str, Any]](), list[dict[str, Any]]()
-    for _, graph, asked in drawn:
-        take = {"take_uid": Path(graph["clip"]).stem, "task": graph["task"], "interaction": asked[0]["interaction"]}
-        described = [{"timestamp": action["start"], **action} for action in graph["actions"]]
-        takes.append({**take, "atomic_descriptions": described})
-        links = [[link["cause"], link["effect"]] for link in graph["links"]]
-        truth.append({"actions": [action["text"] for action in graph["actions"]], "links": links})
+    write_file(folder / "graphs.jsonl", as_lines(graph for _, graph, _ in drawn))
+    write_file(folder / "questions.jsonl", as_lines(question for _, _, asked in drawn for question in asked))
+    takes = [
+        {
+            "take_uid": Path(graph["clip"]).stem,
+            "task": graph["task"],
+            "interaction": asked[0]["interaction"],
+            "atomic_descriptions": [{"timestamp": action["start"], **action} for action in graph["actions"]],
+        }
+        for _, graph, asked in drawn
+    ]
     write_json(folder / BUILD / "annotations.json", takes)
-    write_build(folder / BUILD, "countervqa", _CONFIG, {"takes": truth})
+    write_file(folder / BUILD / "build.yaml", _CONFIG)
     write_clips({folder / CLIPS / graph["clip"]: scene for scene, graph, _ in drawn}, progress)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnScene, Frames, write_clip
 from lmms_eval_tasks.sample.scripts import CONDITIONS, draw
-from lmms_eval_tasks.sample.writing import write_csv
+from lmms_eval_tasks.sample.writers import write_csv
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -46,7 +46,6 @@ def join(scenes: Sequence[DrawnScene]) -> dict[str, Frames]:
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the three splits, and the truth that the held-out one withholds."""
     splits = {"Debug": sizes["debug_scenes"], "Main": sizes["main_scenes"], "HeldOut": sizes["held_out_scenes"]}
     codings = {split: CODINGS if split == "Debug" else CODINGS[:1] for split in splits}
     done, clips = 0, sum(len(CLIPS) * scenes * len(codings[split]) for split, scenes in splits.items())

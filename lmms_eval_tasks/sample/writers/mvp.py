@@ -12,10 +12,12 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample.drawn_clips import DrawnScene
+from lmms_eval_tasks.sample.drawn_clips import DrawnScene, write_clips
 from lmms_eval_tasks.sample.scripts import draw
-from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_lines
+from lmms_eval_tasks.sample.writers import ROLES
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
 SNAPSHOT, VIDEOS, BUILD = "snapshot", "videos", "build"
@@ -71,7 +73,6 @@ def draw_subset(
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the annotations as a snapshot of the hub dataset, the clips, and what a set can be built from."""
     drawn = {name: draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES}
     card = ["---", "configs:"]
     for name, (splits, _) in drawn.items():
@@ -88,32 +89,30 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 def _write_sources(folder: Path, subsets: Mapping[str, Sequence[Row]]) -> None:
-    """Write what a set can be built from: what sources say of each clip, a vector for it, and its truth."""
+    """Write what a set can be built from: what sources say of each clip, and a vector for it."""
     pairs = defaultdict[tuple[str, str], list[Row]](list)
     for category, rows in subsets.items():
         for row in rows:
             pairs[category, row["video_id"].rpartition("_")[0]].append(row)
-    lines, notes, vectors = list[dict[str, Any]](), dict[str, dict[str, Any]](), dict[str, list[float]]()
-    chance = np.random.default_rng(0)
+    lines, vectors, chance = list[dict[str, Any]](), list[dict[str, Any]](), np.random.default_rng(0)
     for number, ((category, _), both) in enumerate(pairs.items()):
+        centre, options = chance.normal(size=16), sorted(one["answer"] for one in both)
         for place, row in zip("ab", both, strict=True):
-            true = {"question": row["question"], "answer": row["answer"]}
-            # What a source would note of a clip, where it has no question.
-            note = f"{row['answer']}. Asked for, of take {number}: {row['question'].removesuffix('?')}"
-            notes[note] = {"pair": number, **true}
-            line: dict[str, Any] = {"clip": row["video_path"], "source": row["source"], "category": category}
+            question, answer, clip = row["question"], row["answer"], row["video_path"]
+            line: dict[str, Any] = {"id": f"{number:02}{place}", "clip": clip, "source": row["source"]}
+            line["category"] = category
             if category == ASKED:
-                line |= true | ({"options": sorted(one["answer"] for one in both)} if number % 2 else {})
+                line |= {"question": question, "answer": answer} | ({"options": options} if number % 2 else {})
             else:
+                # What a source would note of a clip, where it has no question.
+                note = f"{answer}. Asked for, of take {number}: {question.removesuffix('?')}"
                 line["caption" if number % 2 else "label"] = note
-            lines.append({"id": f"{number:02}{place}", **line})
-        centre = chance.normal(size=16)
-        vectors |= {row["video_path"]: (centre + 0.01 * chance.normal(size=16)).tolist() for row in both}
-    write_build(folder, "mvp", _CONFIG, {"notes": notes})
-    write_lines(folder / "annotations.jsonl", lines)
+            lines.append(line)
+            vectors.append({"clip": clip, "embedding": centre + 0.01 * chance.normal(size=16)})
+    write_file(folder / "build.yaml", _CONFIG)
+    write_file(folder / "annotations.jsonl", as_lines(lines))
     schema = pyarrow.schema({"clip": pyarrow.string(), "embedding": pyarrow.list_(pyarrow.float32())})
-    columns = {"clip": list(vectors), "embedding": list(vectors.values())}
-    pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), folder / "clips.parquet")
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(vectors, schema), folder / "clips.parquet")
 
 
 WRITER = SampleWriter(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, write_clip
 from lmms_eval_tasks.sample.scripts import draw
-from lmms_eval_tasks.sample.writing import write_json
+from lmms_eval_tasks.sample.writers import write_json
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -29,7 +29,6 @@ SUBSETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write each subset's metadata and clips; ids begin at 1."""
     pairs = sizes["pairs"]
     for subset, (name, (source, categories)) in enumerate(SUBSETS.items()):
         place, entries = folder / "subset" / name, list[Mapping[str, object]]()
