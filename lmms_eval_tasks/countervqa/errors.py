@@ -120,8 +120,9 @@ def _analyse(
         cases.append(Case.of(prompt, {"question": row["question"], "actions": actions, "answer": response.strip()}))
     for record, verdict in zip(records, judge.judge_all(cases, progress), strict=True):
         found = verdict.reply.model_dump() if verdict.reply else dict.fromkeys(AnswerAnalysis.model_fields)
-        about = {"reason": verdict.reason, "model": verdict.model, "prompt": verdict.prompt}
-        items.append(AnalysedItem(item_id=record.item_id, outcome=record.outcome.value, **found, **about))
+        about = {"item_id": record.item_id, "outcome": record.outcome.value}
+        asked = {"reason": verdict.reason, "model": verdict.model, "prompt": verdict.prompt}
+        items.append(AnalysedItem.model_validate({**about, **found, **asked}))
     return items
 
 
