@@ -257,22 +257,51 @@ NO_CATEGORY = "general"
 
 
 @dataclass(frozen=True)
-class Video:
+class DirectedClip:
+    """A video's first frames in one direction, written without loss; the same frames give the same bytes.
+
+    Its name in the data home holds what changes with the file and with how much of it is shown.
+
+    Attributes:
+        path: The video.
+        frames: How many of its frames are shown; 0 where it cannot be decoded.
+        rate: Frames a second.
+        size: A guess of the bytes that lossless H.264 takes: a third of the decoded frames.
+        backwards: Whether the last of them is the first.
+    """
+
     path: Path
-    frames: int
-    rate: Fraction
-    decoded: int
+    frames: int = 0
+    rate: Fraction = Fraction(0)
+    size: int = 0
+    backwards: bool = False
+
+    def is_made(self, path: Path) -> bool:
+        """Whether an earlier build wrote a file under this name."""
+        return self.frames > 0 and path.is_file()
+
+    def make(self, path: Path) -> None:
+        import av
+
+        if not self.frames:
+            raise UnreadableClip("it cannot be decoded")
+        try:
+            with FrameStream(self.path) as stream:
+                frames = list(islice(stream.frames(as_stored=True), self.frames))
+            _write_lossless(path, frames[::-1] if self.backwards else frames, self.rate)
+        except (av.FFmpegError, ValueError, IndexError) as error:
+            raise UnreadableClip(str(error)) from error
 
 
-def open_video(path: Path, seconds: float | None) -> Video | None:
-    """What of a video is shown; None where it cannot be decoded. ValueError says why it cannot be reversed."""
+def open_video(path: Path, seconds: float | None) -> DirectedClip:
+    """A video as a clip of its first seconds, or all; ValueError says why it cannot be reversed."""
     try:
         with FrameStream(path) as stream:
             decoded = stream.frames(as_stored=True)
             first = next(decoded)
             frames = stream.stated_frames or 1 + sum(1 for _ in decoded)
     except UnreadableClip:
-        return None
+        return DirectedClip(path)
     if stream.fps <= 0:
         raise ValueError("Expected a frame rate, but its header has none.")
     if getattr(first, "rotation", 0):
@@ -289,39 +318,7 @@ def open_video(path: Path, seconds: float | None) -> Video | None:
             f"Expected at most {MOST_BYTES / 1e9:.0f} GB of decoded frames, but {frames} are {size / 1e9:.1f} GB; "
             "give --seconds."
         )
-    return Video(path, frames, stream.rate, size)
-
-
-@dataclass(frozen=True)
-class DirectedClip:
-    """A video's frames in one direction, written without loss; the same frames give the same bytes.
-
-    Its name in the data home holds what changes with the file and with how much of it is shown.
-    """
-
-    video: Video | None
-    backwards: bool
-
-    @property
-    def size(self) -> int:
-        """A guess of what lossless H.264 takes: a third of the decoded frames."""
-        return self.video.decoded // 3 if self.video else 0
-
-    def is_made(self, path: Path) -> bool:
-        """Whether an earlier build wrote a file under this name."""
-        return self.video is not None and path.is_file()
-
-    def make(self, path: Path) -> None:
-        import av
-
-        if self.video is None:
-            raise UnreadableClip("it cannot be decoded")
-        try:
-            with FrameStream(self.video.path) as stream:
-                frames = list(islice(stream.frames(as_stored=True), self.video.frames))
-            _write_lossless(path, frames[::-1] if self.backwards else frames, self.video.rate)
-        except (av.FFmpegError, ValueError, IndexError) as error:
-            raise UnreadableClip(str(error)) from error
+    return DirectedClip(path, frames, stream.rate, size // 3)
 
 
 def _write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
@@ -371,7 +368,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             problems.add(name, "Expected a name in UTF-8, which an id can be made of.", remedy="rename it.")
             continue
         try:
-            video = open_video(path, seconds)
+            clip = open_video(path, seconds)
         except ValueError as error:
             problems.add(name, str(error))
             continue
@@ -388,8 +385,8 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             caption_of.get(name),
             dataset_source=category,
             category=category,
-            fps=float(video.rate) if video else None,
-            frames=video.frames if video else None,
+            fps=float(clip.rate) or None,
+            frames=clip.frames or None,
         )
         if not is_safe(pair["clip"]):
             problems.add(
@@ -402,8 +399,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
         else:
             file_of[pair["item_id"]] = name
             pairs.append(pair)
-            clips[pair["clip"]] = DirectedClip(video, backwards=False)
-            clips[pair["clip_backward"]] = DirectedClip(video, backwards=True)
+            clips |= {pair["clip"]: clip, pair["clip_backward"]: replace(clip, backwards=True)}
     if pairs and not any(_file_of(clip) for clip in clips.values()):
         problems.add(folder.name, "Expected a video that can be decoded, but there is none.")
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")
@@ -515,4 +511,4 @@ def _file_of(clip: Path | DirectedClip) -> Path | None:
     """The file that a clip is made of; None where it is not there or cannot be decoded."""
     if isinstance(clip, Path):
         return clip if clip.is_file() else None
-    return clip.video.path if clip.video else None
+    return clip.path if clip.frames else None
