@@ -12,17 +12,21 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.construct.countervqa.graphs import Pair, causal_graph
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Rule, Verdict
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 SAME = 0.85
 """From this cosine similarity on, two descriptions may be of one action. Ours."""
@@ -84,6 +88,8 @@ class AbsentActions:
 TRIES = 8
 """Pairs drawn for each one that is wanted: some have two actions of the same words."""
 
+Matrix = NDArray[np.bool_]
+
 
 class RuledGraph:
     """A clip's causal graph, and which pairs of its actions make a question by a rule.
@@ -93,45 +99,54 @@ class RuledGraph:
     """
 
     def __init__(self, actions: Sequence[str], links: Iterable[Pair], unlinked: Collection[Pair] | None = None) -> None:
-        import networkx as nx
-
         self.place: dict[str | None, int] = {action: number for number, action in enumerate(actions)}
-        self.links = causal_graph(actions, links)
-        perhaps = self.links.copy()
+        self.links, self._actions = causal_graph(actions, links), list(actions)
+        self._known = perhaps = _pairs_by_rule(self.links)
         if unlinked is not None:
-            none = set(unlinked)
-            perhaps.add_edges_from(pair for pair in combinations(actions, 2) if pair not in none)
-        self._graphs = [
-            (graph, {action: nx.descendants(graph, action) for action in graph}) for graph in (self.links, perhaps)
-        ]
+            possible, none = self.links.copy(), set(unlinked)
+            possible.add_edges_from(pair for pair in combinations(actions, 2) if pair not in none)
+            perhaps = _pairs_by_rule(possible)
+        # A link is one whatever else is, and so is a path, whose answer is the same with a link beside it.
+        self._certain = {**perhaps}
+        self._certain["adjacent_linked"], self._certain["path"] = self._known["adjacent_linked"], self._known["path"]
 
     def holds(self, rule: Rule, action: str | None, outcome: str | None, for_certain: bool = False) -> bool:
         """Whether a pair makes a question; for certain, if it does so whatever holds of pairs that nobody judged."""
-        # A path is one, and its answer the same, with a link beside it.
-        graph, leads_to = self._graphs[for_certain and rule != "path"]
-        distance = self.place[outcome] - self.place[action]
-        link, path = graph.has_edge(action, outcome), outcome in leads_to[action]
-        return {
-            "adjacent_unlinked": distance == 1 and not path and not graph.has_edge(outcome, action),
-            "adjacent_linked": distance == 1 and link,
-            "path": distance > 0 and path and not link,
-            "disconnected": distance > 1 and not path and action not in leads_to[outcome],
-        }[rule]
+        pairs = self._certain if for_certain else self._known
+        return bool(pairs[rule][self.place[action], self.place[outcome]])
 
-    @cached_property
-    def pairs(self) -> Mapping[Rule, Sequence[Pair]]:
-        """Rule to the pairs that make a question for certain."""
-        every = list(combinations(self.links, 2))
-        rules: tuple[Rule, ...] = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected")
-        return {
-            rule: [pair for pair in every if self.holds(rule, *pair) and self.holds(rule, *pair, for_certain=True)]
-            for rule in rules
-        }
+    def actions_for(self, rule: Rule, outcome: str) -> list[str]:
+        return [self._actions[place] for place in np.flatnonzero(self._certain[rule][:, self.place[outcome]])]
 
-    def draw(self, rule: Rule, number: int, chance: random.Random) -> list[Pair]:
+    def draw(self, rule: Rule, number: int, chance: random.Random) -> Iterator[Pair]:
         """Pairs that make a question by the rule, in an order by chance; at least `TRIES` times `number` of many."""
-        pairs = self.pairs[rule]
-        return chance.sample(pairs, min(len(pairs), TRIES * number))
+        pairs = np.argwhere(self._certain[rule])
+        for place in chance.sample(range(len(pairs)), min(len(pairs), TRIES * number)):
+            action, outcome = pairs[place]
+            yield self._actions[action], self._actions[outcome]
+
+
+def _pairs_by_rule(links: nx.DiGraph) -> dict[Rule, Matrix]:
+    """Rule to whether each two actions, in the order of time, fulfil it."""
+    import networkx as nx
+
+    direct: Matrix = nx.to_numpy_array(links, dtype=bool, weight=None)
+    leads_to, number = np.zeros_like(direct), {node: place for place, node in enumerate(links)}
+    parts = nx.condensation(links)
+    for part in reversed(list(nx.topological_sort(parts))):
+        members = [number[node] for node in parts.nodes[part]["members"]]
+        linked = direct[members].any(axis=0)
+        leads_to[members] = linked | leads_to[linked].any(axis=0)
+        if len(members) > 1:
+            leads_to[np.ix_(members, members)] = True
+    following = np.eye(len(links), k=1, dtype=bool)
+    later = np.triu(np.ones_like(following), k=1)
+    return {
+        "adjacent_unlinked": following & ~leads_to & ~direct.T,
+        "adjacent_linked": following & direct,
+        "path": later & leads_to & ~direct,
+        "disconnected": later & ~following & ~leads_to & ~leads_to.T,
+    }
 
 
 ACTORS = {"C": "the camera wearer", "O": "another person"}
@@ -262,8 +277,7 @@ def _same_outcomes(graph: RuledGraph, paths: Pairs, seed: int) -> Pairs:
     """For each path, one disconnected pair with the same outcome: a partner that differs in the action alone."""
     partners: dict[tuple[str, str], None] = {}
     for action, outcome in paths:
-        pairs = graph.pairs["disconnected"]
-        choices = [one for one, other in pairs if other == outcome and (one, outcome) not in partners]
+        choices = [one for one in graph.actions_for("disconnected", outcome) if (one, outcome) not in partners]
         if choices:
             partners[random.Random(f"{seed} {action} {outcome}").choice(choices), outcome] = None
     return list(partners)
