@@ -35,9 +35,9 @@ from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import SetAttrition
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units
-from lmms_eval_tasks.utils.reporting.figure import Dot, DotPlot, Figure, fit_axis, heat_map
+from lmms_eval_tasks.utils.reporting.figure import Dot, Figure, heat_map
 from lmms_eval_tasks.utils.reporting.palette import HUES
-from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, usual_panels
+from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, dot_plot, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
@@ -149,7 +149,6 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
     whole, part = [run for run in runs if not run.apart], apart_note(runs)
     for reference in references:
         dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
-        bounds = _axis(reference, dots)
         facts = [Dot("people", human.percent, kind="people") for human in reference.people]
         facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
         if reference.chance is not None:
@@ -165,17 +164,11 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         panels.append(
             Panel(
                 f"{reference.heading}{unit}",
-                DotPlot(caption, ordered, bounds, reference.axis_title, reference.chance, reference.metric.unit),
+                dot_plot(caption, ordered, reference),
                 " ".join(filter(None, [f"{caveats}." if caveats else reference.note, part])),
             )
         )
     return panels
-
-
-def _axis(reference: ReferencedMetric, dots: Sequence[Dot]) -> tuple[float, float]:
-    values = [model.value for model in reference.published] + [human.percent for human in reference.people]
-    values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
-    return fit_axis(reference.metric.bounds, values)
 
 
 @dataclass(frozen=True)
@@ -256,15 +249,8 @@ def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Pa
         for value in strata.values(column)
         for run in strata.runs
     ]
-    plot = DotPlot(
-        f"{reference.metric.title} by {column}",
-        dots,
-        _axis(reference, dots),
-        reference.axis_title,
-        reference.chance,
-        reference.metric.unit,
-        grouped=True,
-    )
+    beside = [*(model.value for model in reference.published), *(human.percent for human in reference.people)]
+    plot = dot_plot(f"{reference.metric.title} by {column}", dots, reference, beside, grouped=True)
     return Panel(f"{reference.heading} by {column}", plot)
 
 

@@ -17,8 +17,8 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.reporting.figure import Dot, DotPlot, Line, LinePlot, Place, fit_axis
-from lmms_eval_tasks.utils.reporting.panels import Panel
+from lmms_eval_tasks.utils.reporting.figure import Dot, Line, LinePlot, Place, fit_axis
+from lmms_eval_tasks.utils.reporting.panels import Panel, dot_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
 from lmms_eval_tasks.utils.scoring.compare import ScoreDifference, compare_records
@@ -181,15 +181,7 @@ def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: R
         dots.append(Dot(f"mean of {len(known)} seeds", mean(known), min(known), max(known), kind="mean"))
         deviation = f"{stdev(known):.2f}" if len(known) > 1 else "N/A"
         note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {deviation}."
-    ends = [end for dot in dots for end in (dot.low, dot.high) if end is not None]
-    plot = DotPlot(
-        f"{reference.metric.title} over seeds",
-        dots,
-        fit_axis(reference.metric.bounds, ends),
-        reference.axis_title,
-        reference.chance,
-        reference.metric.unit,
-    )
+    plot = dot_plot(f"{reference.metric.title} over seeds", dots, reference)
     return Panel(f"{reference.heading} over seeds", plot, note)
 
 

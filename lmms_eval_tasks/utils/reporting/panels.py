@@ -11,6 +11,8 @@ from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, by_group
 from lmms_eval_tasks.utils.reporting.figure import (
     CountTable,
+    Dot,
+    DotPlot,
     Figure,
     Line,
     LinePlot,
@@ -140,6 +142,16 @@ def scatter_panel(
         (x.chance or 0.0, y.chance or 0.0),
     )
     return Panel(title, figure, " ".join(filter(None, [note, dots, apart_note(runs)])))
+
+
+def dot_plot(
+    caption: str, dots: Sequence[Dot], reference: ReferencedMetric, ends: Sequence[float] = (), grouped: bool = False
+) -> DotPlot:
+    """Dots of a score on an axis that holds all of them, and other ends; `grouped` where runs share a label."""
+    metric = reference.metric
+    known = [*ends, *(end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None)]
+    bounds = fit_axis(metric.bounds, known)
+    return DotPlot(caption, dots, bounds, reference.axis_title, reference.chance, metric.unit, grouped)
 
 
 def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:
