@@ -229,8 +229,7 @@ def blur_around(picture: Picture, box: PixelBox) -> Picture:
 
 
 def crop_side(boxes: Mapping[int, PixelBox]) -> int:
-    """Return the side of all crops that follow an instance, which so keeps its scale: its largest box's and
-    `PADDING`."""
+    """Return the side of all crops that follow an instance, so that it keeps its scale."""
     largest = max((max(x2 - x1, y2 - y1) for x1, y1, x2, y2 in boxes.values()), default=0)
     return max(SMALLEST_CROP, round(largest * (1 + 2 * PADDING)))
 

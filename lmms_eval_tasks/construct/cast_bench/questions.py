@@ -415,8 +415,7 @@ class ChoiceOrUnable(Form):
     requests=1, characters=1100, images=14, reply_tokens=20, passes=0.67,
 )  # fmt: skip
 def filter_by_mask(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
-    """Remove a question that a model answers right although all evidence, and the subject while the question is about
-    it, are black."""
+    """Remove a question answered right although all evidence, and its subject at its time, are black."""
     seconds = spread_seconds(range(row.clip.last + 1), config.frames)
     boxes = timed_boxes({"evidence": json.dumps([*released_evidence(row), *subject_evidence(row)])})
     images = clip_images(row.clip, seconds, config, asking, lambda second, picture: blacken(picture, second, boxes))

@@ -183,8 +183,7 @@ def released_row(row: QuestionRow) -> dict[str, Any]:
 
 
 def roles_of(row: QuestionRow) -> QuestionRoles:
-    """Return the facts about a question that a release omits: its name in the build, its subject, and each option's
-    role."""
+    """Return the facts about a question that a release omits: its name, its subject, and each option's role."""
     start, end = map(clock, row.span) if row.span else (None, None)
     return QuestionRoles(
         id=row.id,
@@ -202,8 +201,7 @@ def released_evidence(row: QuestionRow) -> list[dict[str, Any]]:
 
 
 def subject_evidence(row: QuestionRow) -> list[dict[str, Any]]:
-    """Return the subject in the form of a piece of evidence, for the seconds that the question is about; none without
-    one."""
+    """Return the subject as a piece of evidence for the time that the question is about; none without one."""
     if row.subject is None:
         return []
     subject = row.clip.by_id[row.subject]

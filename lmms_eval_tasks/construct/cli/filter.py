@@ -95,8 +95,7 @@ def _report(
     controls: Sequence[str],
     out: Path,
 ) -> None:
-    """Print what was removed, beside what was published for runs of the whole release, and write each pair's outcome
-    to a file."""
+    """Print what was removed, beside what was published for whole releases, and write each pair's outcome."""
     from lmms_eval_tasks.utils.reporting.references import published_controls
 
     output.note(f"models: {', '.join(models)}", whole=True)

@@ -80,8 +80,7 @@ def join_questions(
     similarities: Callable[[Sequence[str], Sequence[str]], NDArray[np.float64]],
     least: float,
 ) -> tuple[Candidate, ...]:
-    """Give questions of one meaning one wording: of each skill's, in alphabetical order, the first that is near
-    enough."""
+    """Give questions of a skill that mean the same one wording: in alphabetical order, the first near enough."""
     wordings: defaultdict[str, list[str]] = defaultdict(list)
     joined: dict[tuple[str, str], str] = {}
     for skill, question in sorted({(one.skill, one.question) for one in candidates}):
@@ -124,16 +123,13 @@ def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
 
 
 def read_table(form: type[ReleaseType], source: Path, problems: Problems) -> FormRows[ReleaseType]:
-    """The rows of a file .csv, .jsonl or .parquet that have a form.
-
-    Raises:
-        InputError: the file cannot be read, is no Parquet table, or has another ending.
-    """
-    if source.suffix == ".csv":
+    """The rows of a file .csv, .jsonl or .parquet that have a form."""
+    suffix = source.suffix.lower()
+    if suffix == ".csv":
         return read_csv_form(form, read_content(source), source.name, problems, exact=False)
-    if source.suffix == ".jsonl":
+    if suffix == ".jsonl":
         return read_json_form(form, read_content(source), source.name, problems, lines=True)
-    if source.suffix != ".parquet":
+    if suffix != ".parquet":
         raise InputError(f"Expected a file .csv, .jsonl or .parquet, but got {source.name}.")
     import pyarrow.lib
 

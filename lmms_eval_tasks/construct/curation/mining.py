@@ -29,8 +29,7 @@ ScoredPair = tuple[float, int, int]
 def ranked_pairs(
     vectors: Floats, answers: Ints, clips: Ints, alive: NDArray[np.bool_], allowed: Callable[[int, int], bool]
 ) -> Iterator[ScoredPair]:
-    """Pairs of the items of one question with different answers and clips, the most alike first, each of two items
-    that are free at that time."""
+    """Pairs of one question's free items with different answers and clips, the most alike first."""
     items = len(vectors)
     last_score, last_partner = np.full(items, np.inf), np.full(items, -1)
     ahead: list[deque[tuple[float, int]]] = [deque() for _ in range(items)]
@@ -130,8 +129,7 @@ class Mining:
 
 
 def take_turns(queues: Mapping[str, Iterator[T]], per_skill: int | None, total: int | None) -> Iterator[T]:
-    """Yield from the skills in turn, in alphabetical order, each as long as it has any left, so that pairs are
-    balanced."""
+    """Yield from the skills in turn, in alphabetical order, each as long as it has any left."""
     taken: Counter[str] = Counter()
     waiting = deque(sorted(queues) if per_skill is None or per_skill > 0 else ())
     while waiting and (total is None or taken.total() < total):

@@ -74,8 +74,7 @@ def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[
 def single_frame_filter(
     models: Mapping[str, Records], model_share: float = MODEL_SHARE, frame_share: float = FRAME_SHARE
 ) -> tuple[FilteredGroup, ...]:
-    """MVP's filter: groups whose items are all solvable from single frames, in the order of the first model's
-    records."""
+    """MVP's filter: groups whose items are all solvable from single frames, in the first model's order."""
     frames = _common_frames(models)
     needed = model_share * len(models) - NEAR
     filtered = []

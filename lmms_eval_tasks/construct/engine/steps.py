@@ -213,8 +213,7 @@ class Asking:
 
 
 def make_case(prompt_id: str, images: Sequence[bytes] = (), **material: Any) -> Case:
-    """Return the case shown to a model: a prompt with the material as JSON, so that no text can end its own
-    quotation."""
+    """Return the case shown to a model: a prompt, and the material as JSON, of which no text can end its quotation."""
     prompt = read_prompt(prompt_id)
     return Case(prompt.render(case=json.dumps(material, ensure_ascii=False)), prompt, tuple(images))
 

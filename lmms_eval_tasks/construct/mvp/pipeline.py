@@ -204,8 +204,7 @@ def find_neighbours(rows: Sequence[AnnotatedClip], remove: Remove, config: MvpBu
 
 
 def nearest_codes(vectors: Floats, codes: Ints, number: int) -> list[list[int]]:
-    """Return the codes whose vectors are most alike to those of each code, the most alike first, by code where
-    equal."""
+    """Return for each code those with the most alike vectors, the most alike first, by code where equal."""
     order = np.argsort(codes, kind="stable")
     ordered, vectors = codes[order], vectors[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -242,8 +241,7 @@ class ChosenContrasts(Form):
 
 @step("contrasts", asks=[CONTRAST], requests=1.0, characters=2500, reply_tokens=60)
 def choose_contrasts(row: AnnotatedClip, asking: Asking, most: int) -> AnnotatedClip:
-    """Have a model choose which other annotations exclude a clip's own; answers to a source's question are all
-    taken."""
+    """Have a model choose what excludes a clip's annotation; of answers to a source's question all are taken."""
     if row.question:
         return row if row.options else row.model_copy(update={"others": row.others[:most]})
     offered = {f"D{number}": text for number, text in enumerate(row.others, start=1)}
@@ -259,8 +257,7 @@ def choose_contrasts(row: AnnotatedClip, asking: Asking, most: int) -> Annotated
 
 @step("a clip of the contrast")
 def meet_contrasts(rows: Sequence[AnnotatedClip], remove: Remove) -> list[OpposedClip]:
-    """Make a row for each clip and contrast that another clip has; that one annotation excludes another holds both
-    ways."""
+    """Make a row for each clip and contrast that another clip has; one excludes the other both ways."""
     opposed: defaultdict[str, list[OpposedClip]] = defaultdict(list)
     for members in _by_question(rows).values():
         texts = _one_text_each(row.answer for row in members)
@@ -345,8 +342,7 @@ class CheckedCandidates(Form):
 
 @step("candidates exclude each other", asks=[CHECKER], requests=1.0, characters=1500, reply_tokens=40, passes=0.9)
 def check_candidates(row: AskedClip, asking: Asking) -> AskedClip:
-    """Have a model say whether the candidates exclude each other and the question leaves both open; which of them is
-    right is not shown."""
+    """Have a model, which is not shown the key, say whether candidates exclude each other and both are open."""
     first, second = row.candidates
     reply = asking.ask(CHECKER, "mvp_exclusion", CheckedCandidates, question=row.question, first=first, second=second)
     if reply.same_meaning:
@@ -397,8 +393,7 @@ _REPLY = re.compile(r"(?:ANSWER:)?\s*(A|B)\s+END\.?", re.IGNORECASE)
 
 @step("single-frame filter", paper="about 20% out")
 def filter_single_frames(row: MinimalPair, asking: Asking, config: MvpBuildConfig) -> MinimalPair:
-    """Remove a pair both of whose clips vision models tell from single frames; ask about the second clip only where
-    they tell the first."""
+    """Remove a pair both of whose clips single frames tell; the second is asked about where they tell the first."""
     settings = config.single_frame
     shares = []
     for clip in row.clips:
