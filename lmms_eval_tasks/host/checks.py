@@ -72,7 +72,7 @@ def describe_unsplit(others: Sequence[str], splits: bool = True) -> str | None:
         return None
     return (
         f"Expected only tasks of lmms-eval-tasks where {SHARD} is set, but got {summarize_names(others)}: what others' "
-        "items show, and which of them belong together, is not known. Run these tasks apart, without it."
+        "items show, and which of them belong together, is not known. Run these tasks by themselves, without it."
     )
 
 

@@ -159,7 +159,7 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         unit = f", {reference.metric.unit}" if reference.metric.unit else ""
         beside = {"chance": "chance", "people": "people", "published": "published models"}
         kinds = [name for kind, name in beside.items() if any(fact.kind == kind for fact in facts)]
-        caption = f"{reference.metric.title} of the runs" + (f" beside {', '.join(kinds)}" if kinds else "")
+        caption = f"{reference.metric.title} of the runs" + (f", with {', '.join(kinds)}" if kinds else "")
         caveats = "; ".join(human.caveat for human in reference.people)
         panels.append(
             Panel(

@@ -206,7 +206,7 @@ def published_tables(runs: Sequence[Run], model: str, only: str = "") -> list[Fi
     names: dict[str, None] = {}
     for entry in entries_of(runs, only):
         headings = ("score", "run", "value", "published", "difference", "")
-        table = FittingTable(f"{entry.name}: beside {model}", headings, names=2, blank_repeats=True)
+        table = FittingTable(f"{entry.name}: compared with {model}", headings, names=2, blank_repeats=True)
         sources: dict[str, None] = {}
         for held in entry.held:
             if held.apart:

@@ -190,7 +190,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTab
         people, best = any(one.people for one in references), any(one.published for one in references)
         headings = ("score", "run", "value", "chance", *["people"] * people, *["best published"] * best)
         method = entry.of_scores([Column(reference.metric) for reference in references])
-        table = entry.table(": beside references", headings, method, names=2)
+        table = entry.table(": compared with references", headings, method, names=2)
         for reference in references:
             for one in entry.held:
                 score = one.estimate(reference.metric)

@@ -131,7 +131,7 @@ def test_the_first_example_is_run_and_taken_by_every_command(installed: Installe
     runs = ("runs/guessed", "runs/constant")
     report = ours("report", *runs, "--html", "r.html")
     assert "lamp_side: what is left in its views" in report and "single_frame_last" in report
-    assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
+    assert "0.0 [0.0, 39.0]" in report and "lamp_side: compared with references" in report and "version 1-A" in report
     assert "Consistency between clips" in (installed.root / "r.html").read_text("utf-8")
     compared = ours("compare", *runs)
     assert "pair accuracy" in compared and "runs 1 and 2 share 12 items in 6 groups" in compared

@@ -111,7 +111,7 @@ def embed(
         raise InputError(f"Expected --out to end in .parquet, but got {out}.")
     if Path(candidates).is_dir():
         if clips is not None:
-            raise InputError(f"Expected no --clips beside {candidates}, which is a folder of clips itself.")
+            raise InputError(f"Expected no --clips with {candidates}, which is a folder of clips itself.")
         folder = Path(candidates)
         names = [path.relative_to(folder).as_posix() for path in videos_below(folder)]
     else:

@@ -179,7 +179,7 @@ def sft_method(title: str) -> Method:
 
 def grpo_method(title: str, weights: Mapping[str, float], plugin: Path, own: OwnRewards, options: Options) -> Method:
     if taken := [name for name in own.weights if name in weights]:
-        raise InputError(f"Expected --reward to name rewards beside {', '.join(weights)}, but got {taken[0]}.")
+        raise InputError(f"Expected --reward to name other rewards than {', '.join(weights)}, but got {taken[0]}.")
     if given := [name for name in REWARD_OPTIONS if name in options]:
         raise InputError(
             f"Expected rewards by --reward NAME=WEIGHT, and the files that they are in by --plugin FILE, but got "
