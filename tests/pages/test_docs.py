@@ -108,7 +108,7 @@ def model_source(model: str) -> str:
         spec = importlib.util.find_spec(path.rpartition(".")[0])
         assert spec is not None and spec.origin is not None
         file = Path(spec.origin)
-        files += sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
+        files += sorted(file.parent.glob("*.py")) if file.name in ("__init__.py", "model.py") else [file]
     return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
