@@ -15,12 +15,10 @@ from pathlib import Path
 
 import av
 import numpy as np
-from av.codec.context import Flags as CodecFlags
-from av.container import Flags as ContainerFlags
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.core.work import Progress
-from lmms_eval_tasks.utils.data.pictures import INSTRUCTIONS
+from lmms_eval_tasks.utils.data.pictures import h264_file
 
 FPS, WIDTH, HEIGHT = 10, 192, 144
 BLOCK, PIP = 8, 5
@@ -214,21 +212,11 @@ def write_clips(scenes: Mapping[Path, DrawnScene], progress: Progress) -> None:
 
 
 def write_clip(path: Path, frames: Frames, fps: int = FPS, crf: int = 18, look_ahead: bool = True) -> None:
-    """Write frames as an mp4 with one H.264 stream, whose bytes depend on nothing but them and the encoder's version.
-
-    Height and width must be even.
-    """
-    x264 = f"asm={INSTRUCTIONS}" + ("" if look_ahead else ":rc-lookahead=0")
-    options = {"crf": str(crf), "preset": "superfast", "threads": "1", "x264-params": x264}
+    """Write frames, of even height and width, as an mp4 with one H.264 stream; the same frames give the same bytes."""
+    coding = {"crf": str(crf), "preset": "superfast", "x264-params": "" if look_ahead else "rc-lookahead=0"}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
-        container.flags |= ContainerFlags.bitexact.value
-        stream = container.add_stream("libx264", rate=fps, options=options)
-        stream.height, stream.width = frames.shape[1:3]
-        stream.pix_fmt = "yuv420p"
-        context = stream.codec_context
-        context.thread_count, context.gop_size, context.max_b_frames = 1, fps, 0
-        context.flags |= CodecFlags.bitexact.value
-        for array in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(array), format="rgb24")))
-        container.mux(stream.encode(None))
+    _, height, width, _ = frames.shape
+    with h264_file(path, fps, (height, width), coding, movflags="+faststart") as stream:
+        stream.codec_context.gop_size, stream.codec_context.max_b_frames = fps, 0
+        for array in map(np.ascontiguousarray, frames):
+            stream.container.mux(stream.encode(av.VideoFrame.from_ndarray(array, format="rgb24")))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, SplitManifest, building, no_progress, read_rows
-from lmms_eval_tasks.api.clips import ClipMotion, FrameStream, measure_motion, most_symmetric, videos_below
+from lmms_eval_tasks.api.clips import ClipMotion, FrameStream, h264_file, measure_motion, most_symmetric, videos_below
 from lmms_eval_tasks.api.forms import Cell, Key, ReleaseRow, mismatch, read_json_form
 from lmms_eval_tasks.api.release import (
     UnreadableClip,
@@ -322,22 +322,14 @@ def open_video(path: Path, seconds: float | None) -> DirectedClip:
 
 
 def _write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
-    import av
-    from av.codec.context import Flags as CodecFlags
-    from av.container import Flags as ContainerFlags
-
     first = frames[0]
     pixel_format = first.format.name if first.format.name in FORMATS else "yuv420p"
     if first.width % 2 or first.height % 2:
         pixel_format = "yuv444p"
-    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
-        container.flags |= ContainerFlags.bitexact.value
-        stream = container.add_stream("libx264", rate=rate, options=CODING)
-        stream.width, stream.height, stream.pix_fmt = first.width, first.height, pixel_format
+    size = first.height, first.width
+    with h264_file(path, rate, size, CODING, pixel_format, movflags="+faststart") as stream:
         context = stream.codec_context
-        context.thread_count = 1
         context.max_b_frames = 0
-        context.flags |= CodecFlags.bitexact.value
         context.color_range, context.colorspace = first.color_range, first.colorspace
         for number, frame in enumerate(frames):
             # What changes its size midway is shown in its first size.
@@ -345,8 +337,7 @@ def _write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
             picture = frame if alike else frame.reformat(first.width, first.height, pixel_format)
             picture.pts, picture.time_base = number, 1 / rate
             picture.pict_type = 0
-            container.mux(stream.encode(picture))
-        container.mux(stream.encode(None))
+            stream.container.mux(stream.encode(picture))
 
 
 Clips = dict[str, Path | DirectedClip]

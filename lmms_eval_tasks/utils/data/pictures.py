@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +94,48 @@ INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") 
 """The processor's instructions that x264 may use, as its parameter `asm` takes them."""
 QUALITY = 18
 """Of x264, 0 to 51, where 0 is without loss: a frame of a film has a mean error of about 1 of 255."""
+
+
+@contextmanager
+def h264_file(
+    file: Path | IO[bytes],
+    rate: int | Fraction,
+    size: tuple[int, int],
+    coding: Mapping[str, str],
+    pixel_format: str = "yuv420p",
+    **layout: str,
+) -> Iterator[Any]:
+    """Write an mp4 with one H.264 stream, whose bytes depend on nothing but its frames and the encoder's version.
+
+    They are the same on all processors of a kind, for x264 uses only what each of these has.
+
+    Args:
+        file: Where it is written.
+        rate: Frames per second.
+        size: Height and width.
+        coding: The encoder's options, as FFmpeg has them.
+        pixel_format: The form of its pixels, as FFmpeg calls it.
+        layout: The file's options, as FFmpeg has them.
+
+    Yields:
+        PyAV's stream; what `encode` of it gives is for `container.mux`. Its `codec_context` and the container's
+        `metadata` can be changed until the first frame.
+    """
+    import av
+    from av.codec.context import Flags as CodecFlags
+    from av.container import Flags as ContainerFlags
+
+    parameters = ":".join([f"asm={INSTRUCTIONS}", *filter(None, [coding.get("x264-params")])])
+    options = {"threads": "1", **coding, "x264-params": parameters}
+    with av.open(str(file) if isinstance(file, Path) else file, "w", format="mp4", options=layout) as container:
+        container.flags |= ContainerFlags.bitexact.value
+        stream = container.add_stream("libx264", rate=rate, options=options)
+        stream.height, stream.width = size
+        stream.pix_fmt = pixel_format
+        stream.codec_context.thread_count = 1
+        stream.codec_context.flags |= CodecFlags.bitexact.value
+        yield stream
+        container.mux(stream.encode(None))
 
 
 class FrameTiming(Protocol):

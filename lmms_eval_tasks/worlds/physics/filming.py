@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress
+from lmms_eval_tasks.api.clips import h264_file
 from lmms_eval_tasks.api.release import write_file
 from lmms_eval_tasks.worlds.physics.processes import count_cores, open_renderers
 from lmms_eval_tasks.worlds.scenes.scene import Scene, Sight, Violation
@@ -54,12 +54,8 @@ class SceneClip:
         return path.is_file() and comment_of(path) == self.digest
 
 
-# SSE2 is in every such processor; with what x264 finds by itself bytes differ between processors, and with AVX-512 it
-# reads memory that it has not set. These are the bytes that it writes without any of it, in half the time.
-_INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
 # Without a look ahead the first picture is coded by itself: clips that start alike start with the same bits.
-_ALONE = "rc-lookahead=0:mbtree=0:sync-lookahead=0"
-_OPTIONS = {"preset": "veryfast", "threads": "1", "x264-params": f"asm={_INSTRUCTIONS}:{_ALONE}"}
+_OPTIONS = {"preset": "veryfast", "x264-params": "rc-lookahead=0:mbtree=0:sync-lookahead=0"}
 QUALITY = 20
 """Of the encoder, from 0 to 51: the larger, the smaller are clips."""
 
@@ -67,22 +63,12 @@ QUALITY = 20
 def encode_frames(frames: Sequence[NDArray[np.uint8]], rate: int, comment: str, quality: int = QUALITY) -> bytes:
     """An mp4 with one H.264 stream; the same frames give the same bytes."""
     import av
-    from av.codec.context import Flags as CodecFlags
-    from av.container import Flags as ContainerFlags
 
-    written = io.BytesIO()
-    with av.open(written, "w", format="mp4") as container:
-        container.flags |= ContainerFlags.bitexact.value
-        container.metadata["comment"] = comment
-        stream = container.add_stream("libx264", rate=rate, options={"crf": str(quality), **_OPTIONS})
-        stream.height, stream.width = frames[0].shape[:2]
-        stream.pix_fmt = "yuv420p"
-        context = stream.codec_context
-        context.thread_count = 1
-        context.flags |= CodecFlags.bitexact.value
+    written, (height, width, _) = io.BytesIO(), frames[0].shape
+    with h264_file(written, rate, (height, width), {"crf": str(quality), **_OPTIONS}) as stream:
+        stream.container.metadata["comment"] = comment
         for frame in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
-        container.mux(stream.encode(None))
+            stream.container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
     return written.getvalue()
 
 
