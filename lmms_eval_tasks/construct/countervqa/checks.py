@@ -7,7 +7,7 @@ of its precision and recall, .9217; here F1 is always computed from the counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +16,8 @@ import typer
 
 from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, read_links
 from lmms_eval_tasks.construct.countervqa.questions import RULES, RuledGraph, same_words
-from lmms_eval_tasks.countervqa.release import (
-    GRAPHS,
-    QUESTIONS,
-    ClipGraph,
-    CounterfactualQuestion,
-    asked_goal,
-)
+from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS, ClipGraph, CounterfactualQuestion, read_release
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_rows
 from lmms_eval_tasks.utils.core.output import make_console, text_table
 from lmms_eval_tasks.utils.core.text import describe, summarize_names
 from lmms_eval_tasks.utils.people.baseline import LinkCounts, count_links
@@ -125,78 +118,44 @@ def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
     return GraphQuality(counts, tuple(take for take in reference if take not in predicted), unknown)
 
 
-class GraphOfClip(RuledGraph):
-    def __init__(self, row: ClipGraph) -> None:
-        links, unlinked = (
-            None if pairs is None else [(pair.cause, pair.effect) for pair in pairs]
-            for pairs in (row.links, row.unlinked)
-        )
-        super().__init__([action.id for action in row.actions], links or (), unlinked)
-        self._row = row
-        self._words = {same_words(action.text) for action in row.actions}
-
-    def disagreement(self, question: CounterfactualQuestion) -> str | None:
-        """Return the reason a question does not follow from the graph by its rule; None if it does, or was not made by
-        rule."""
-        rule, action, outcome = question.rule, question.action, question.outcome
-        if rule is None:
-            return None
-        level, verdict, *_ = RULES[rule]
-        if (question.level, question.verdict) != (level, verdict):
-            return f"by the rule {rule} it is of level {level} with the verdict {verdict}"
-        if rule == "absent_goal" and not asked_goal(question, self._row):
-            return "it asks of no main goal"
-        if rule != "absent_goal" and outcome not in self.place:
-            return f"the outcome {describe(outcome)} is no action of the clip"
-        if rule in ("absent", "absent_goal"):
-            if not question.absent_action:
-                return "it names no absent action"
-            is_there = same_words(question.absent_action) in self._words
-            return f"the clip shows {describe(question.absent_action)}" if is_there else None
-        if action not in self.place:
-            return f"the action {describe(action)} is no action of the clip"
-        if not self.holds(rule, action, outcome):
-            return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
-        if not self.holds(rule, action, outcome, for_certain=True):
-            return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
-        return None
+def ruled_graph(graph: ClipGraph) -> RuledGraph:
+    links = [(link.cause, link.effect) for link in graph.links]
+    unlinked = None if graph.unlinked is None else [(link.cause, link.effect) for link in graph.unlinked]
+    return RuledGraph([action.id for action in graph.actions], links, unlinked)
 
 
 def check_set(folder: Path) -> dict[str, int]:
-    """Check every question of a set against its graph, and partners against each other."""
-    issues = Problems()
+    """Check every question of a set as it is read, and then against its graph; gives the questions of each rule."""
     try:
-        graphs = {graph.clip: GraphOfClip(graph) for _, graph in read_rows(folder / GRAPHS, ClipGraph, issues)}
-        questions = dict(read_rows(folder / QUESTIONS, CounterfactualQuestion, issues))
+        questions, graphs, problems = read_release(folder / QUESTIONS, folder / GRAPHS)
     except OSError as error:
         raise InputError(f"{folder.name} cannot be checked: {error}.") from error
-    issues.raise_if_any(f"{folder.name} cannot be checked")
-    problems = disagreements(questions.items(), graphs)
+    ruled = {clip: ruled_graph(graph) for clip, graph in graphs.items()}
+    for question in (one for one in questions if one.clip in graphs):
+        if fault := disagreement(question, graphs[question.clip], ruled[question.clip]):
+            where = f"question {describe(question.id)}"
+            problems.add(where, f"Expected a question that follows from its graph, but {fault}.")
     problems.raise_if_any(f"{folder.name} does not follow from its graphs")
-    return dict(Counter(question.rule or "no rule" for question in questions.values()))
+    return dict(Counter(question.rule or "no rule" for question in questions))
 
 
-def disagreements(
-    questions: Iterable[tuple[str, CounterfactualQuestion]], graphs: Mapping[str, GraphOfClip]
-) -> Problems:
-    """Each question, given with its place, that does not follow from its clip's graph or has a wrong partner."""
-    problems = Problems()
-    placed = list(questions)
-    by_id: dict[str, CounterfactualQuestion] = {}
-    for where, question in placed:
-        if question.id in by_id:
-            problems.add(where, f"Expected each question once, but got {describe(question.id)} again.")
-        by_id[question.id] = question
-    for where, question in placed:
-        name = f"{where}, question {describe(question.id)}"
-        if question.clip not in graphs:
-            problems.add(name, f"Expected a graph of {describe(question.clip)}, but got none.")
-        elif fault := graphs[question.clip].disagreement(question):
-            problems.add(name, f"Expected a question that follows from its graph, but {fault}.")
-        if question.partner is not None:
-            other = by_id.get(question.partner)
-            opposite = other is not None and other.partner == question.id and other.verdict != question.verdict
-            if other is None or not opposite or other.clip != question.clip:
-                got = describe(question.partner)
-                problems.add(name, f"Expected a partner about the clip with the opposite verdict, but got {got}.")
-    return problems
+def disagreement(question: CounterfactualQuestion, graph: ClipGraph, ruled: RuledGraph) -> str:
+    """Why a question does not follow from its graph; empty where it does, was not made by rule, or cannot be used."""
+    rule, action, outcome = question.rule, question.action, question.outcome
+    if rule is None:
+        return ""
+    _, verdict, *_ = RULES[rule]
+    if question.verdict != verdict:
+        return f"by the rule {rule} it has the verdict {verdict}"
+    if rule in ("absent", "absent_goal"):
+        if (outcome is None) != (rule == "absent_goal"):
+            return "it asks of no main goal" if outcome else "it asks of no action"
+        is_there = same_words(question.absent_action or "") in {same_words(one.text) for one in graph.actions}
+        return f"the clip shows {describe(question.absent_action)}" if is_there else ""
+    if not {action, outcome} <= ruled.place.keys():
+        return ""
+    if not ruled.holds(rule, action, outcome):
+        return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
+    if not ruled.holds(rule, action, outcome, for_certain=True):
+        return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
+    return ""
