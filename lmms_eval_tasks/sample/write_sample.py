@@ -11,7 +11,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample import writers
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import remove, swap
+from lmms_eval_tasks.utils.core.files import remove, swap, write_file
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
@@ -65,19 +65,17 @@ def build_sample(
         )
     fresh = out.parent / f".{out.name}.building"
     remove(fresh)
-    fresh.mkdir(parents=True)
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
-    (fresh / SAMPLE_MARK).write_text(mark, encoding="utf-8")
+    write_file(fresh / SAMPLE_MARK, mark)
     contents = []
     for benchmark, writer in known.items():
         if benchmarks and benchmark not in benchmarks:
             continue
         folder = fresh / benchmark
-        (folder / writer.release).mkdir(parents=True)
-        (folder / writer.release / SAMPLE_MARK).write_text(mark, encoding="utf-8")
+        write_file(folder / writer.release / SAMPLE_MARK, mark)
         writer.write(folder, seed, {**writer.sizes, **(sizes or {}).get(benchmark, {})}, progress)
         contents.append(f"- `{benchmark}/`: {writer.contents}")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__, contents="\n".join(contents))
-    (fresh / "README.md").write_text(readme, encoding="utf-8")
+    write_file(fresh / "README.md", readme)
     swap(fresh, out)
     return out

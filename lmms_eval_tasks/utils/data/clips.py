@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.work import Progress, in_parallel, no_progress
-from lmms_eval_tasks.utils.data.pictures import upright
+from lmms_eval_tasks.utils.data.pictures import h264_file, upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -327,13 +327,8 @@ def write_placeholder(path: Path) -> None:
     import av
     import numpy as np
 
-    with av.open(str(path), "w", format="mp4", options={"fflags": "+bitexact"}) as container:
-        # With AVX-512 the encoder reads memory that it has not set, and bytes vary.
-        stream = container.add_stream("libx264", rate=8, options={"x264-params": "asm=0"})
-        stream.width = stream.height = PLACEHOLDER_SIDE
-        stream.pix_fmt = "yuv420p"
-        stream.thread_count = 1
-        black = np.zeros((PLACEHOLDER_SIDE, PLACEHOLDER_SIDE, 3), dtype=np.uint8)
+    size = PLACEHOLDER_SIDE, PLACEHOLDER_SIDE
+    with h264_file(path, 8, size, {}) as stream:
+        black = np.zeros((*size, 3), dtype=np.uint8)
         for _ in range(PLACEHOLDER_FRAMES):
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(black, format="rgb24")))
-        container.mux(stream.encode())
+            stream.container.mux(stream.encode(av.VideoFrame.from_ndarray(black, format="rgb24")))
