@@ -319,7 +319,7 @@ def attrition_table(run: PipelineRun[C]) -> BuiltTable:
 
 
 NAMED = 3
-"""Reasons that stand beside a bar."""
+"""Reasons that are written beside a bar."""
 
 
 def draw_attrition(run: PipelineRun[C], path: Path) -> None:
