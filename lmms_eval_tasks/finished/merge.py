@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.finished.rescore import claimed, rescore, write_rescored
+from lmms_eval_tasks.finished.rescore import claimed, score_again, write_rescored
 from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
-from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.folder import LoggedItem, Run, assemble_run, read_run
 from lmms_eval_tasks.runs.run_card import COST, NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import file_sha256, write_file
-from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.home import read_manifest
 
@@ -136,8 +132,6 @@ OF_PARTS = frozenset({("run", "shard"), (TASK, "items")})
 """Fields of a card, by section and name, in which parts differ by their nature."""
 ASKED_ALIKE = ("bootstrap_iters", "gen_kwargs")
 """What of a run's configuration moves a number and is in no card."""
-Line = tuple[int, Mapping[str, Any]]
-"""The index of a line's document in the whole run, and the logged line."""
 PREPARE = "Prepare the data that the parts were made with, or name its home in LMMS_EVAL_TASKS_HOME."
 
 
@@ -172,33 +166,33 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     parts = _read_parts(sources, problems)
     _check_numbers(parts, problems)
     notes = _check_alike(parts, problems)
-    logs: dict[str, list[Line]] = {}
+    logs: dict[str, list[LoggedItem]] = {}
     for task in () if problems else parts[0].tasks:
         runs = [part.run for part in parts if part.run and task in part.run.records]
-        logs[task] = [(int(item.values["doc_id"]), item.values) for run in runs for item in run.items_of(task)]
+        # In the order of the whole run on one rank.
+        logs[task] = sorted((item for run in runs for item in run.items_of(task)), key=_document)
     _check_data(parts, logs, problems)
     problems.raise_if_any("These runs cannot be merged", "nothing was written")
     parts.sort(key=lambda part: part.shard)
-    # In the order of the whole run on one rank.
-    lines = {
-        task: [values for _, values in sorted(of_task, key=itemgetter(0))] for task, of_task in logs.items() if of_task
-    }
-    with claimed(out, *(part.path for part in parts)), tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, max(part.path.name for part in parts))
-        results = merge_results([part.values for part in parts])
+    results = merge_results([part.values for part in parts])
+    logs = {task: logs[task] for task in results["configs"] if logs.get(task)}
+    with claimed(out, *(part.path for part in parts)):
         hashed = {
-            task: "".join(f"sample_{place}{line['doc_hash']}" for place, line in enumerate(lines[task]))
+            task: "".join(f"sample_{place}{item.values['doc_hash']}" for place, item in enumerate(logs[task]))
             for task in results["n-samples"]
-            if task in lines
+            if task in logs
         }
         results["task_hashes"] = {task: hashlib.sha256(text.encode()).hexdigest() for task, text in hashed.items()}
-        path.write_text(json.dumps(results, ensure_ascii=False), encoding="utf-8")
-        for task, of_task in lines.items():
-            write_file(run_files.sample_log(path, task), as_lines(of_task))
-        scored = rescore(path, out)
+        path = out / max(part.path.name for part in parts)
+        run = assemble_run(path, run_files.ResultsFile.model_validate(results), logs)
+        scored = score_again(replace(run, notes=tuple(notes), logs=logs), results, out)
         written = write_rescored(scored, out, _card(parts))
-    items = {task: len(of_task) for task, of_task in lines.items()}
-    return Merged(written, len(parts), items, (*notes, *scored.notes))
+    return Merged(written, len(parts), {task: len(items) for task, items in logs.items()}, scored.notes)
+
+
+def _document(item: LoggedItem) -> int:
+    """Return the index of an item in the whole run."""
+    return int(item.values["doc_id"])
 
 
 def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
@@ -298,9 +292,9 @@ def _note_values(place: str, field: str, values: Sequence[Any], parts: Sequence[
         problems.add(f"{place}, {field}", f"Expected the same in all parts, but got {'; '.join(texts)}.")
 
 
-def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], problems: Problems) -> None:
+def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[LoggedItem]], problems: Problems) -> None:
     """Note tasks whose prepared data is other than the parts', and items that are in no part, or in several."""
-    for task, lines in logs.items():
+    for task, items in logs.items():
         known = registry().find_task(task)
         assert known is not None, f"{task} has a version, and is of no benchmark"
         now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
@@ -309,7 +303,7 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], probl
             problems.add(task, what, remedy=PREPARE)
         start, number = parts[0].form.config.offset or 0, parts[0].tasks[task]
         held = Counter(dict.fromkeys(range(start, start + number), 0))
-        held.update(document for document, _ in lines)
+        held.update(map(_document, items))
         if lacking := [document for document, times in held.items() if not times]:
             problems.add(task, f"Expected all {number:,} items in the parts, but there is no {_ranges(lacking)}.")
         if doubled := [document for document, times in held.items() if times > 1]:

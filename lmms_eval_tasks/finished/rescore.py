@@ -18,9 +18,9 @@ from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.tasks.task_view import SAMPLES, UNANSWERED
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
-from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, assemble_run, read_lines, read_run
+from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, read_run, run_of_lines
 from lmms_eval_tasks.runs.run_card import TASK, Sections, Value
-from lmms_eval_tasks.runs.scores import scores_of, values_of, write_scores
+from lmms_eval_tasks.runs.scores import values_of, write_scores
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -112,12 +112,11 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
                 problems.add(item.where, f"Expected filtered_resps of {number} samples, but got {len(item.responses)}.")
     problems.raise_if_any(f"{run.path} cannot be scored again")
     evaluation = Evaluation(clips_needed=False, judge_needed=False, splits=False)
-    tasks = {name: task for name in names if (task := registry().find_task(name))}
+    tasks = {name: task for name in logs if (task := registry().find_task(name))}
     if message := evaluation.problems([task.pointer for task in tasks.values()]):
         raise InputError(f"{message}\n\nQuestions, options and keys are not in a sample log, but in the prepared data.")
-    model = run_files.read_results(run.path).config.model
     with ordinary_errors():
-        opened = {name: _open_task(task, evaluation, model) for name, task in tasks.items()}
+        opened = {name: _open_task(task, evaluation, run.adapter) for name, task in tasks.items()}
     docs = {
         name: _find_docs(run, state, rows, logs[name], notes, problems) for name, (state, _, rows) in opened.items()
     }
@@ -233,7 +232,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Rescored:
+    """A run that was scored again; `run` is as it was, and `scored` as it is now."""
+
     run: Run
+    scored: Run
     results: Mapping[str, Any]
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
     values: Entries
@@ -245,8 +247,13 @@ class Rescored:
 
 def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
     run = read_run(source, allow_incomplete, allow_predictions=True)
-    form, old = run_files.read_results_with_all(run.path)
+    return score_again(run, run_files.read_results_with_all(run.path)[1], folder)
+
+
+def score_again(run: Run, old: Mapping[str, Any], folder: Path) -> Rescored:
+    """Score a run with lmms-eval's results of it; its leaderboard files are written to a folder at once."""
     notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
+    form = run_files.ResultsFile.model_validate(old)
     names, tasks = _choose(run, notes)
     if lacking := [name for name in dict.fromkeys((*names, *tasks)) if name not in form.results]:
         raise InputError(f"{run.path} cannot be scored again: Expected results of {', '.join(lacking)}.")
@@ -256,11 +263,13 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
     arguments = SimpleNamespace(output_path=None if run.shard else str(folder), model=run.name)
     computed = consolidate(regraded, names, arguments, form.config.bootstrap_iters or 0)
     results = _updated(old, computed, [*names, *tasks])
-    values = _with_others(results["results"], _scored_run(run.path, results, logs))
+    scored = run_of_lines(run.path, run_files.ResultsFile.model_validate(results), logs)
+    values = _with_others(results["results"], scored)
     scores, changes = _compare(_with_others(old["results"], run), values)
     if run.only_predicted:  # there were no scores before
         changes, items = [], {}
-    return Rescored(run, results, logs, values, scores, tuple(changes), items, tuple(notes))
+    scored = replace(scored, logged=run.logged)
+    return Rescored(run, scored, results, logs, values, scores, tuple(changes), items, tuple(notes))
 
 
 def write_rescored(rescored: Rescored, folder: Path, card: Sections | None = None) -> Path:
@@ -268,15 +277,10 @@ def write_rescored(rescored: Rescored, folder: Path, card: Sections | None = Non
     path = folder / rescored.run.path.name
     for task, lines in rescored.logs.items():
         write_file(run_files.sample_log(path, task), as_lines(lines))
-    run = _scored_run(path, rescored.results, rescored.logs)
-    write_scores(path, scores_of(replace(run, logged=rescored.run.logged)))
+    write_scores(replace(rescored.scored, path=path))
     run_files.write_card(path, card or _card(rescored))
     write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path
-
-
-def _scored_run(path: Path, results: Mapping[str, Any], logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
-    return assemble_run(path, run_files.ResultsFile.model_validate(results), read_lines(logs))
 
 
 @contextmanager

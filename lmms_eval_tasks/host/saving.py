@@ -36,10 +36,10 @@ from lmms_eval_tasks.host.ranks import on_command_line
 from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_card
-from lmms_eval_tasks.runs.folder import assemble_run, read_lines
+from lmms_eval_tasks.runs.folder import run_of_lines
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, Hazard, RunFacts
 from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, write_card
-from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, scores_of, write_scores
+from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import find_view
@@ -84,10 +84,9 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             if path := saved_results(self, results):
                 records = results.evaluation.records
                 lines = {name: [{RECORD: one} for one in records.get(name, ())] for name in results.get("configs", ())}
-                if logs := read_lines(lines):
-                    scores = scores_of(assemble_run(path, read_results(path), logs))
-                    write_scores(path, scores)
-                    announce(scores, path, self.output_path, bool(given.get("samples")))
+                run = run_of_lines(path, read_results(path), lines)
+                if run.records:
+                    announce(write_scores(run), path, self.output_path, bool(given.get("samples")))
         return saved
 
     return save_with_card

@@ -167,6 +167,8 @@ class Run:
         forms: Task to the form of its logged lines, for tasks that have one of their own.
         label: What a report calls it, where that is not its model alone.
         series: Where it stands in a series of runs; None where it is in none.
+        adapter: The name of its model in lmms-eval.
+        logs: Task to its lines, of a run that is in no folder yet.
     """
 
     path: Path
@@ -184,6 +186,8 @@ class Run:
     forms: Mapping[str, type[LogLine]] = field(default_factory=dict)
     label: str = ""
     series: SeriesValue | None = None
+    adapter: str = ""
+    logs: Mapping[str, Sequence[LoggedItem]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -229,6 +233,8 @@ class Run:
 
     def items_of(self, task: str) -> tuple[LoggedItem, ...]:
         """Return the lines of one of its tasks, read again."""
+        if self.logs:
+            return tuple(self.logs[task])
         problems = Problems()
         log = read_sample_log(run_files.sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
@@ -379,15 +385,18 @@ def assemble_run(path: Path, results: run_files.ResultsFile, logs: Mapping[str, 
         limited=results.limits,
         shard=results.shard.shard if results.shard else None,
         only_predicted=any(item.only_predicted for items in logs.values() for item in items),
+        adapter=results.config.model,
     )
 
 
-def read_lines(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[LoggedItem]]:
-    return {
-        task: [LoggedItem(task, Record.from_json(line["record"]), line) for line in lines]
-        for task, lines in logs.items()
-        if lines
+def run_of_lines(path: Path, results: run_files.ResultsFile, lines: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
+    """Return a run from the lines of its sample logs, of which only the records are needed."""
+    logs = {
+        task: [LoggedItem(task, Record.from_json(line["record"]), line) for line in of_task]
+        for task, of_task in lines.items()
+        if of_task
     }
+    return assemble_run(path, results, logs)
 
 
 def _open_log(

@@ -203,8 +203,10 @@ def scores_text(scores: ScoresFile) -> str:
     return json.dumps(written, ensure_ascii=True, indent=2, allow_nan=False) + "\n"
 
 
-def write_scores(results: Path, scores: ScoresFile) -> None:
-    write_file(scores_path(results), scores_text(scores))
+def write_scores(run: Run) -> ScoresFile:
+    scores = scores_of(run)
+    write_file(scores_path(run.path), scores_text(scores))
+    return scores
 
 
 def read_scores(path: Path) -> ScoresFile:
