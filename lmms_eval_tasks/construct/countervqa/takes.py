@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 
 from lmms_eval_tasks.countervqa.release import Interaction
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import is_safe, open_regular
-from lmms_eval_tasks.utils.core.forms import read_released_json
+from lmms_eval_tasks.utils.core.files import is_safe
+from lmms_eval_tasks.utils.core.forms import read_content, read_released_json
 from lmms_eval_tasks.utils.core.text import describe
 
 FIELDS = {
@@ -89,10 +89,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
 
 def read_value(file: Path) -> Any:
     try:
-        with open_regular(file) as stream:
-            return read_released_json(stream.read())
-    except OSError as error:
-        raise InputError(f"{file.name} cannot be used: {error.strerror or error}.") from error
+        return read_released_json(read_content(file))
     except ValueError as error:
         raise InputError(f"{file.name} cannot be used: Expected JSON, but got {error}.") from error
 

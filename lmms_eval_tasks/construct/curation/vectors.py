@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.forms import read_json, read_parquet
+from lmms_eval_tasks.utils.core.forms import read_content, read_json, read_parquet
 from lmms_eval_tasks.utils.core.text import describe, first_line, quote
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.frames import PyavFrames
@@ -80,8 +80,7 @@ def _places(names: Sequence[object], issues: Problems) -> dict[str, int]:
 
 def _read_ids(source: Path, issues: Problems) -> list[Any]:
     try:
-        with open_regular(source) as file:
-            text = file.read().decode("utf-8-sig")
+        text = read_content(source).decode("utf-8-sig")
         if source.suffix != ".json":
             return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
         names = read_json(text)
@@ -89,8 +88,6 @@ def _read_ids(source: Path, issues: Problems) -> list[Any]:
             return names
         issues.add(source.name, "Expected a JSON list of ids, but got", describe(names))
         return []
-    except OSError as error:
-        raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
     except ValueError as error:
         raise InputError(f"{source.name} cannot be used: it is not UTF-8, or no JSON ({first_line(error)}).") from error
 
