@@ -513,9 +513,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the folder build of a benchmark in the sample")
     parser.add_argument("--url", default=ADDRESS, help="where to listen (default: %(default)s)")
     options = parser.parse_args()
+    name = options.folder.resolve().parent.name
+    if name not in PLAYERS:
+        parser.error(f"Expected the folder build of {' or '.join(PLAYERS)} in a sample, but got {options.folder}.")
     address, player = urlsplit(options.url), player_of(options.folder)
     with Server((address.hostname or "localhost", address.port or 80), handler(player)) as server:
-        print(f"Playing all models of {options.folder.resolve().parent.name} at {options.url}", flush=True)
+        print(f"Playing all models of {name} at {options.url}", flush=True)
         server.serve_forever()
 
 
