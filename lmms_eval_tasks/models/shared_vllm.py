@@ -20,12 +20,11 @@ from lmms_eval.api.instance import GenerationResult, Instance
 from lmms_eval.models.chat import vllm as host
 from loguru import logger
 from PIL import Image
-from pydantic import BaseModel, ConfigDict
 from torch import distributed as dist
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.models.base import Work
+from lmms_eval_tasks.models.base import Arguments, Work
 from lmms_eval_tasks.models.clip_reading import ClipQuestion, OpenClip, ReadAhead, Reading, ShownVideo, group_by_clip
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.data.frames import source_of
@@ -45,10 +44,8 @@ LEAST_BY_RATE = 4
 """Fewest frames where a rate is asked for, as qwen-vl-utils has it."""
 
 
-class VideoSampling(BaseModel):
+class VideoSampling(Arguments):
     """Settings for sampling clips, by the names of lmms-eval's vLLM model."""
-
-    model_config = ConfigDict(frozen=True, from_attributes=True)
 
     nframes: int = 32
     fps: float | None = None
@@ -154,7 +151,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         self.processor = AutoProcessor.from_pretrained(
             model, trust_remote_code=trust_remote_code, **({"revision": revision} if revision else {})
         )
-        self.sampling = VideoSampling.model_validate(self)
+        self.sampling = VideoSampling.model_validate(self, from_attributes=True)
         self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
         """Items whose clip cannot be decoded, by task and item: why, in a word of the list and in more words."""
 

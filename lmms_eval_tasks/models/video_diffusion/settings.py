@@ -9,23 +9,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.host.model.identity import weights_identity
 from lmms_eval_tasks.models.base import Arguments, Words, read_arguments
 from lmms_eval_tasks.models.video_diffusion.protocol import PROTOCOLS, Protocol, nearest_bucket
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.forms import OneOf
+from lmms_eval_tasks.utils.core.forms import OneOf, RowForm
 
 BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
 """Sizes (height, width) of most YoCausal Wan scripts, in their order."""
@@ -41,19 +32,15 @@ _NO_NAME = re.compile(
 """Names of folders that any model's weights could lie in; those of the hub's cache are named by a commit."""
 
 
-class WanScripts(BaseModel):
+class WanScripts(RowForm):
     """Numbers that the YoCausal Wan scripts use in place of the checkpoint's own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     frames: int
     fps: float
     buckets: tuple[tuple[int, int], ...] = BUCKETS
 
 
-class Family(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Family(RowForm):
     name: str
     title: str
     adapter: str
