@@ -32,7 +32,7 @@ from lmms_eval_tasks.host.model.identity import (
     weights_identity,
 )
 from lmms_eval_tasks.host.model.readers import CHOICE
-from lmms_eval_tasks.host.ranks import on_command_line
+from lmms_eval_tasks.host.ranks import current_exchange, on_command_line
 from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_card
@@ -359,11 +359,7 @@ class CardRun:
         return None if given.lower() in NO_VALUE else given
 
     def ranks(self) -> int:
-        import torch.distributed as dist
-
-        if dist.is_available() and dist.is_initialized():
-            return int(dist.get_world_size())
-        return int(os.environ.get("WORLD_SIZE", "1"))
+        return max(current_exchange().size, int(os.environ.get("WORLD_SIZE", "1")))
 
     def token_budget(self) -> str:
         if self.options.get("max_tokens") is None:

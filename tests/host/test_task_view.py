@@ -46,7 +46,7 @@ def record_of(state: BoundState, doc: dict[str, Any], answer: str = "A") -> dict
 
 def clip_of(state: BoundState, doc: dict[str, Any]) -> Path:
     """The clip by which an answer to an item is kept."""
-    (clip,) = state.answered_items(Dataset.from_list([doc]))(0).files
+    (clip,) = state.shown.answered_items(Dataset.from_list([doc]))(0).files
     return clip
 
 

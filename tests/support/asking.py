@@ -36,7 +36,7 @@ def stand_in_task(**shown: Any) -> Any:
 
     return SimpleNamespace(
         name="ours", benchmark=SimpleNamespace(name="some"), pointer={"benchmark": "some", "split": "test"},
-        answered_items=answered_items, view=SimpleNamespace(name="", is_made=True), shown=SimpleNamespace(**shown),
+        view=SimpleNamespace(name="", is_made=True), shown=SimpleNamespace(answered_items=answered_items, **shown),
     )  # fmt: skip
 
 

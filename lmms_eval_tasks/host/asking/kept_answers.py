@@ -249,7 +249,7 @@ class KeptAnswers(AskingStage):
             else:
                 doc_id, task, split = request.args[-3:]
                 if (task, split) not in tables:
-                    tables[task, split] = state.answered_items(self._model.task_dict[task][split])
+                    tables[task, split] = state.shown.answered_items(self._model.task_dict[task][split])
                 item, repeat = tables[task, split](doc_id), sample_of(request) - 1
                 asked = {
                     "task": task,

@@ -287,9 +287,6 @@ class TaskState(RunningTask):
         except InputError as error:
             raise RunStopped(str(error)) from None
 
-    def answered_items(self, table: datasets.Dataset) -> Callable[[int], task_view.ItemKey]:
-        return self.shown.answered_items(table)
-
     def show(self, doc: Row) -> list[Any]:
         return self.shown.visuals(doc)
 
