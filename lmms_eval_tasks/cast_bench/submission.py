@@ -14,7 +14,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from lmms_eval_tasks.api import (
     Built,
@@ -159,10 +159,8 @@ class Overall(RowForm):
     qa_spurious_answer_rate: float = Share
 
 
-class MetricsSettings(RowForm):
+class MetricsSettings(RowForm, extra="allow"):
     """Settings with which the metrics were computed; the official file names more."""
-
-    model_config = ConfigDict(extra="allow")
 
     eps_overlap: int = Field(ge=0)
     tau_t: float = Share

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
 from lmms_eval_tasks.utils.answers.hooks import OFFICIAL
@@ -22,9 +22,7 @@ from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SHARD
 TRAINED_ON = "trained_on.json"
 
 
-class Stage(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Stage(BaseModel, extra="forbid", frozen=True):
     method: str
     data: dict[str, str]
     items: int = Field(ge=1)
@@ -39,9 +37,7 @@ class Stage(BaseModel):
         return "not finished" if self.steps is None else f"{self.steps} of {self.all_steps} steps"
 
 
-class TrainedOn(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class TrainedOn(BaseModel, extra="forbid", frozen=True):
     base: str
     stages: tuple[Stage, ...] = Field(min_length=1)
     compared_with: tuple[str, ...]

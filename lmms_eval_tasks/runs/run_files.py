@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from lmms_eval_tasks.runs.run_card import CARD, Sections
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -65,10 +65,8 @@ def read_shard() -> Shard | None:
     return parse_shard(text) if text else None
 
 
-class _Part(RowForm):
+class _Part(RowForm, extra="ignore", populate_by_name=True):
     """Part of a results file: what we read of it; the rest is not looked at."""
-
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
 class RunConfig(_Part):

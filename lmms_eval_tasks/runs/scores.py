@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
@@ -92,10 +92,8 @@ Count = Annotated[int, Field(ge=0)]
 Variance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Part(RowForm):
+class _Part(RowForm, extra="forbid", use_attribute_docstrings=True):
     """Part of the file: every field is described, and there is no other."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class ScoreEntry(_Part):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.api import InputError, Progress, read_prompt
 from lmms_eval_tasks.api.clips import FrameStream, as_jpeg
@@ -40,18 +40,14 @@ OFFICIAL_PROMPT = OfficialPrompt(
 LONGEST_SIDE = 512
 
 
-class Causality(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Causality(BaseModel, extra="forbid", frozen=True):
     reasoning: str
     verdict: bool
     confidence: Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
-class OfficialCausality(BaseModel):
+class OfficialCausality(BaseModel, extra="ignore", frozen=True):
     """A judge's reply to the official prompt: of its keys, the one that the official code reads."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     verdict: bool = Field(validation_alias="video_has_general_causality")
     reasoning: ClassVar[None] = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedItem, asked_items
@@ -45,10 +45,8 @@ KEPT = (
 CLOSING = "Thank you. Download your answers, and send the file to whoever gave you this page."
 
 
-class PageTexts(BaseModel):
+class PageTexts(BaseModel, extra="forbid", frozen=True):
     """The texts of a page that a study may word itself."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     instructions: str = ""
     consent: str = ""

@@ -8,7 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from lmms_eval_tasks.construct.cast_bench.rows import PixelBox, TrackedInstance
 from lmms_eval_tasks.utils.core.errors import Problems
@@ -37,19 +37,15 @@ class BoxFile(RowForm):
     instances: list[BoxedInstance]
 
 
-class RunLengthMask(RowForm):
+class RunLengthMask(RowForm, extra="ignore"):
     """A mask as COCO's tools write it; its size is height and width."""
-
-    model_config = ConfigDict(extra="ignore")
 
     size: Annotated[list[Annotated[float, Field(ge=1, le=LONGEST_SIDE)]], Field(min_length=2, max_length=2)]
     counts: str
 
 
-class MaskletFile(RowForm):
+class MaskletFile(RowForm, extra="ignore"):
     """Part of SA-V's file that is read: for each frame with masks, one of each object."""
-
-    model_config = ConfigDict(extra="ignore")
 
     masklet: list[list[RunLengthMask]]
     masklet_id: list[int]

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import (
@@ -60,9 +60,7 @@ def _listed(value: object) -> object:
 OptionTexts = Annotated[list[WholeText], BeforeValidator(_listed)]
 
 
-class CandidateRow(ReleaseRow):
-    model_config = ConfigDict(extra="allow")
-
+class CandidateRow(ReleaseRow, extra="allow"):
     item_id: Annotated[RawText, Key]
     clip: RawText
     question: RawText

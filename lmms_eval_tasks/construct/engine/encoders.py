@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -106,9 +106,7 @@ def encode_texts(texts: Sequence[str], encoder: SentenceEncoder) -> EncodedTexts
 TEXT = Prompt("embedding", "{text}")
 
 
-class Embedding(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Embedding(BaseModel, extra="forbid", frozen=True):
     embedding: list[Annotated[float, Field(allow_inf_nan=False)]] = Field(min_length=1)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from lmms_eval_tasks.construct.curation.candidates import (
     Candidate,
@@ -52,10 +52,8 @@ from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
-class FrameFilter(BaseModel):
+class FrameFilter(BaseModel, extra="forbid", frozen=True):
     """Settings for finding pairs that single frames solve; the shares are the paper's, which asked five models."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     roles: Annotated[tuple[str, ...], Field(min_length=1)] = ("single_frame",)
     frames: Annotated[int, Field(ge=1, le=64)] = 1
@@ -121,9 +119,7 @@ class MinimalPair(PipelineRow):
 Given = Annotated[str, AfterValidator(str.strip)]
 
 
-class AnnotationLine(ReleaseRow):
-    model_config = ConfigDict(extra="forbid")
-
+class AnnotationLine(ReleaseRow, extra="forbid"):
     id: Annotated[Text, Key]
     clip: ClipName
     source: Text

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import PROMPT
@@ -22,9 +22,7 @@ from lmms_eval_tasks.utils.core.text import describe
 CLAIMS_PROMPT = "countervqa_claims"
 
 
-class TaughtReply(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class TaughtReply(BaseModel, extra="forbid", frozen=True):
     reasoning: WholeText
     answer: WholeText
 

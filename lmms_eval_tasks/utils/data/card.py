@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class SetKind(str, Enum):
 _RELEASED = frozenset({SetKind.OFFICIAL, SetKind.PART, SetKind.UNKNOWN})
 
 
-class DataSet(BaseModel):
+class DataSet(BaseModel, extra="forbid", frozen=True):
     """A set, as `prepare` decides it and as the manifest and every line of a sample log keep it.
 
     Attributes:
@@ -142,8 +142,6 @@ class DataSet(BaseModel):
         items: How many items it has; None where that is not known.
         of: How many the whole official split has; None where the card does not say.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: SetKind
     items: int | None = None

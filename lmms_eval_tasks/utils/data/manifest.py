@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
@@ -23,18 +23,14 @@ ATTRITION = "attrition.json"
 Count = Annotated[int, Field(ge=0)]
 
 
-class AttritionStep(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class AttritionStep(BaseModel, extra="forbid", frozen=True):
     step: str
     came: Count
     left: Count
     removed: dict[str, Count] = Field(default_factory=dict)
 
 
-class SetAttrition(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class SetAttrition(BaseModel, extra="forbid", frozen=True):
     start: str
     rows: Count
     steps: tuple[AttritionStep, ...]
@@ -60,10 +56,8 @@ def read_attrition(source: str | Path) -> SetAttrition | None:
         ) from error
 
 
-class FilteredLine(RowForm):
+class FilteredLine(RowForm, extra="ignore"):
     """Line of a filter's file that says whether a group was removed; further columns give the reason."""
-
-    model_config = ConfigDict(extra="ignore")
 
     task: WholeText
     group_id: WholeText
@@ -109,17 +103,15 @@ Utf8Text = Annotated[str, BeforeValidator(escape_surrogates)]
 """A text with names of files; bytes of them that are not UTF-8 are written as escapes."""
 
 
-class MissingClip(BaseModel):
+class MissingClip(BaseModel, extra="forbid", frozen=True):
     """A clip that a table names and that cannot be shown to a model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     clip: str
     reason: Literal["absent", "unreadable"]
     file: Utf8Text | None = Field(default=None, description="file of a source's own download that would hold it")
 
 
-class SplitManifest(BaseModel):
+class SplitManifest(BaseModel, extra="forbid", frozen=True):
     """One prepared split, as `manifest.json` in the data home has it.
 
     Attributes:
@@ -136,8 +128,6 @@ class SplitManifest(BaseModel):
         table_sha256: SHA-256 of the table's file in hexadecimal.
         attrition: What each step of a build left; None where the set was not built, or has no file of it.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Utf8Text
     source_sha256: dict[Utf8Text, str] = Field(description="archive or metadata file to its SHA-256")
@@ -163,9 +153,7 @@ class SplitManifest(BaseModel):
         return {**kept, "data_set": {"kind": kind, "items": value.get("rows")}}
 
 
-class Manifest(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Manifest(BaseModel, extra="forbid", frozen=True):
     schema_version: Literal[1] = SCHEMA
     tool_version: str
     benchmark: str

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, create_model
+from pydantic import AfterValidator, Field, ValidationInfo, create_model
 
 from lmms_eval_tasks.utils.core import forms
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -53,10 +53,8 @@ class Response:
     credit: float
 
 
-class _ItemRow(forms.ReleaseRow):
+class _ItemRow(forms.ReleaseRow, extra="allow"):
     """A row of a table of items; its other columns are strata."""
-
-    model_config = ConfigDict(extra="allow")
 
     item: Annotated[forms.Text, forms.Key]
     version: Annotated[forms.Cell, forms.Key]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, WrapValidator, create_model
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WrapValidator, create_model
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.forms import RowForm
@@ -282,14 +282,11 @@ class PredictionLines:
     options: str
 
 
-class LogForm(RowForm):
+class LogForm(RowForm, extra="ignore"):
     """Base of the forms of a line's parts: at least its fields, each of its type; what else is there is not read."""
 
-    model_config = ConfigDict(extra="ignore")
 
-
-class _Stratum(LogForm):
-    model_config = ConfigDict(extra="allow")
+class _Stratum(LogForm, extra="allow"):
     __pydantic_extra__: dict[str, str] = Field(init=False)
 
 
