@@ -138,18 +138,11 @@ PREPARE = "Prepare the data that the parts were made with, or name its home in L
 @dataclass(frozen=True)
 class Part:
     shard: run_files.Shard
-    path: Path
-    form: run_files.ResultsFile
+    run: Run
     values: Mapping[str, Any]
-    card: Sections
-    run: Run | None
-
-    @property
-    def tasks(self) -> dict[str, int]:
-        assert self.form.shard is not None, f"{self.path} is of a part"
-        counts = self.form.shard.n_samples
-        start = self.form.config.offset or 0
-        return {name: min(count.effective, max(0, count.original - start)) for name, count in counts.items()}
+    offset: int
+    tasks: Mapping[str, int]
+    """Task to how many items the whole run has of it."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +161,7 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     notes = _check_alike(parts, problems)
     logs: dict[str, list[LoggedItem]] = {}
     for task in () if problems else parts[0].tasks:
-        runs = [part.run for part in parts if part.run and task in part.run.records]
+        runs = [part.run for part in parts if task in part.run.records]
         # In the order of the whole run on one rank.
         logs[task] = sorted((item for run in runs for item in run.items_of(task)), key=_document)
     _check_data(parts, logs, problems)
@@ -176,14 +169,14 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     parts.sort(key=lambda part: part.shard)
     results = merge_results([part.values for part in parts])
     logs = {task: logs[task] for task in results["configs"] if logs.get(task)}
-    with claimed(out, *(part.path for part in parts)):
+    with claimed(out, *(part.run.path for part in parts)):
         hashed = {
             task: "".join(f"sample_{place}{item.values['doc_hash']}" for place, item in enumerate(logs[task]))
             for task in results["n-samples"]
             if task in logs
         }
         results["task_hashes"] = {task: hashlib.sha256(text.encode()).hexdigest() for task, text in hashed.items()}
-        path = out / max(part.path.name for part in parts)
+        path = out / max(part.run.path.name for part in parts)
         run = assemble_run(path, run_files.ResultsFile.model_validate(results), logs)
         scored = score_again(replace(run, notes=tuple(notes), logs=logs), results, out)
         written = write_rescored(scored, out, _card(parts))
@@ -205,27 +198,31 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
             continue
         if part is None:
             problems.add(str(source), f"Expected a run of a part, with {SHARD}=i/N, but got a whole run.")
-        elif not part.card:
-            problems.add(
-                str(part.path), f"Expected its run card, {run_files.card_path(part.path).name}, but there is none."
-            )
+        elif not part.run.card:
+            path = part.run.path
+            problems.add(str(path), f"Expected its run card, {run_files.card_path(path).name}, but there is none.")
         else:
             parts.append(part)
     return parts
 
 
 def read_part(source: Path) -> Part | None:
-    empty = None  # the file of a part without any item, which `read_run` takes for no run
+    run = None
     for path in run_files.results_files(source)[-1:]:
         with suppress(InputError):
             form = run_files.read_results(path)
-            empty = path if form.shard and not form.configs else None
-    run = None if empty else read_run(source, allow_predictions=True)
-    found = run.path if run else empty
-    assert found is not None
-    form, values = run_files.read_results_with_all(found)
-    card = run.card if run else read_run_card(run_files.card_path(found))
-    return Part(form.shard.shard, found, form, values, card, run) if form.shard else None
+            if form.shard and not form.configs:  # a part without any item, which `read_run` takes for no run
+                run = assemble_run(path, form, {})
+    if run:
+        run = replace(run, card=read_run_card(run_files.card_path(run.path)))
+    else:
+        run = read_run(source, allow_predictions=True)
+    form, values = run_files.read_results_with_all(run.path)
+    if form.shard is None:
+        return None
+    offset = form.config.offset or 0
+    tasks = {name: count.after(offset) for name, count in form.shard.n_samples.items()}
+    return Part(form.shard.shard, run, values, offset, tasks)
 
 
 def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
@@ -239,9 +236,9 @@ def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
     held: dict[int, list[str]] = {}
     for part in parts:
         if part.shard.of == usual:
-            held.setdefault(part.shard.part, []).append(str(part.path))
+            held.setdefault(part.shard.part, []).append(str(part.run.path))
         else:
-            problems.add(str(part.path), f"Expected one of {usual} parts, but got part {part.shard}.")
+            problems.add(str(part.run.path), f"Expected one of {usual} parts, but got part {part.shard}.")
     for number, paths in sorted(held.items()):
         if len(paths) > 1:
             problems.add(f"part {number}/{usual}", f"Expected one run of it, but got {', '.join(paths)}.")
@@ -268,7 +265,7 @@ def _check_alike(parts: Sequence[Part], problems: Problems) -> list[str]:
         if registry().find_version(task) is None:
             problems.add(task, "Expected a task or view of a benchmark that is installed here, but it is none.")
     notes = []
-    for one in differences([part.card for part in parts]):
+    for one in differences([part.run.card for part in parts]):
         # Another device, or more ranks, are no matter.
         if (TASK if one.section.startswith(TASK) else one.section, one.field) in OF_PARTS:
             continue
@@ -298,10 +295,10 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[LoggedItem]],
         known = registry().find_task(task)
         assert known is not None, f"{task} has a version, and is of no benchmark"
         now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
-        for digest in {part.card.get(f"{TASK}{task}", {}).get("data sha256") for part in parts} - {None, now}:
+        for digest in {part.run.card.get(f"{TASK}{task}", {}).get("data sha256") for part in parts} - {None, now}:
             what = f"Expected the data of the parts, {str(digest)[:8]}, but what is prepared here is {now[:8]}."
             problems.add(task, what, remedy=PREPARE)
-        start, number = parts[0].form.config.offset or 0, parts[0].tasks[task]
+        start, number = parts[0].offset, parts[0].tasks[task]
         held = Counter(dict.fromkeys(range(start, start + number), 0))
         held.update(map(_document, items))
         if lacking := [document for document, times in held.items() if not times]:
@@ -316,5 +313,5 @@ def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
         "lmms-eval-tasks": package_version("lmms-eval-tasks"),
         "lmms-eval": package_version("lmms-eval"),
     }
-    of_parts = {f"part {part.shard}": f"{part.path.name} {file_sha256(part.path)}" for part in parts}
-    return {**merge_cards([part.card for part in parts]), "merged": {**merged, **of_parts}}
+    of_parts = {f"part {part.shard}": f"{part.run.path.name} {file_sha256(part.run.path)}" for part in parts}
+    return {**merge_cards([part.run.card for part in parts]), "merged": {**merged, **of_parts}}

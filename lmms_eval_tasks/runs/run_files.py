@@ -86,6 +86,10 @@ class SampleCount(_Part):
     original: Count
     effective: Count
 
+    def after(self, offset: int) -> int:
+        """Return how many items are asked of a task whose first ones are passed over."""
+        return min(self.effective, max(0, self.original - offset))
+
 
 class ShardOfRun(_Part):
     """Part of a run that the file covers, with the numbers of items of the whole run's tasks."""
@@ -113,7 +117,7 @@ class ResultsFile(_Part):
 
     def expected_items(self, task: str) -> int | None:
         count = self.n_samples.get(task)
-        return None if count is None else min(count.effective, max(0, count.original - (self.config.offset or 0)))
+        return None if count is None else count.after(self.config.offset or 0)
 
     def is_predicted(self, task: str) -> bool:
         return any(name.startswith(f"{BYPASS},") for name in self.results.get(task, {}))
