@@ -201,9 +201,6 @@ class Several:
             )
 
 
-BEST_HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
-
-
 def best_tables(found: Iterable[Several]) -> list[FittingTable | str]:
     """A table for each part of a benchmark whose authors report the best of several runs: a row per model."""
     by_title: dict[str, list[Several]] = {}

@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from lmms_eval_tasks.worlds.scenes.scene import Body, Event, EventKey, EventKind, Facts, Scene, Sight, World
 
@@ -28,6 +27,8 @@ def touching_at_start(scene: Scene) -> list[set[str]]:
 
 def _reach(body: Body) -> NDArray[np.float64]:
     """Half the extent of a body along x, y and z, in metres."""
+    from scipy.spatial.transform import Rotation  # 0.2 s, which every command would pay
+
     sizes = {1: body.size * 3, 2: [body.size[0], *body.size]}.get(len(body.size), body.size)
     turned = np.eye(3) if body.shape == "ball" else Rotation.from_euler("xyz", body.turn, degrees=True).as_matrix()
     reach: NDArray[np.float64] = np.abs(turned) @ np.array(sizes)
