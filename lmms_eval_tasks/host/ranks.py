@@ -41,9 +41,22 @@ class Exchange:
         dist.all_gather_object(values, value, group=_gloo_group(dist.group.WORLD))
         return values
 
+    def scatter(self, values: Sequence[Value] | None, source: int = 0) -> Value:
+        """Return the one for this rank of the values that the rank `source` passes."""
+        if self.size == 1:
+            assert values is not None
+            return values[0]
+        import torch.distributed as dist
+
+        part: list[Any] = [None]
+        given = None if values is None else list(values)
+        dist.scatter_object_list(part, given, src=source, group=_gloo_group(dist.group.WORLD))
+        value: Value = part[0]
+        return value
+
     def deliver(self, values: Sequence[Value]) -> list[Value]:
         """Return the values that all ranks pass for this one, in order of rank."""
-        return [of_rank[self.rank] for of_rank in self.gather(values)]
+        return [self.scatter(values if source == self.rank else None, source) for source in range(self.size)]
 
 
 @functools.cache

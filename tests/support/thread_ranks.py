@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
@@ -29,6 +29,9 @@ class ThreadExchange(Exchange):
         sent = list(map(pickle.loads, values))
         turns.wait()
         return sent
+
+    def scatter(self, values: Sequence[Any] | None, source: int = 0) -> Any:
+        return self.gather(values)[source][self.rank]
 
 
 class ThreadRanks:

@@ -179,7 +179,7 @@ class ClipDealer(AskingStage):
         asked = None if packed is None else [(request.task_name, request.doc_id) for request in own]
         # Clips are opened on one rank, and ranks whose files have other names get the same deal.
         hands = ranks.gather(asked)
-        answering = ranks.gather(None if ranks.rank else self._deal(hands))[0]
+        answering = ranks.scatter(None if ranks.rank else self._deal(hands))
         if packed is None or answering is None:
             if ranks.rank == 0:
                 logger.warning(
@@ -188,7 +188,7 @@ class ClipDealer(AskingStage):
                 )
             return ask(requests)
         sent: list[list[SentRequest]] = [[] for _ in range(ranks.size)]
-        for number, (rank, data) in enumerate(zip(answering[ranks.rank], packed, strict=True)):
+        for number, (rank, data) in enumerate(zip(answering, packed, strict=True)):
             sent[rank].append(SentRequest(number, b"" if rank == ranks.rank else data))
         return self._answer(ask, requests, ranks, places, ranks.deliver(sent))
 
@@ -219,10 +219,11 @@ class ClipDealer(AskingStage):
         )
         return request
 
-    def _deal(self, hands: Sequence[Sequence[Asked] | None]) -> list[list[int]] | None:
-        """Return for each rank which rank answers each of its requests; None where that cannot be known."""
+    def _deal(self, hands: Sequence[Sequence[Asked] | None]) -> list[list[int] | None]:
+        """For each rank, which rank answers each of its requests; None for all where that cannot be known."""
+        unknown: list[list[int] | None] = [None] * len(hands)
         if None in hands:
-            return None
+            return unknown
         questions: list[tuple[Encode, ...]] = []
         lengths: dict[Path, float | None] = {}
         try:
@@ -233,7 +234,7 @@ class ClipDealer(AskingStage):
                     lengths |= dict.fromkeys((encode.clip for encode in questions[-1]), seconds)
         except Exception as error:  # a host that is built differently has other tasks, which can be asked all the same
             logger.debug("The clips of requests are not known ({}: {}).", type(error).__name__, error)
-            return None
+            return unknown
         clips = {encode.clip for encodes in questions for encode in encodes}
         if lacking := sorted(clips - lengths.keys()):
             lengths |= clip_lengths(lacking, no_progress, "opening clips")
