@@ -84,9 +84,9 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             if path := saved_results(self, results):
                 records = results.evaluation.records
                 lines = {name: [{RECORD: one} for one in records.get(name, ())] for name in results.get("configs", ())}
-                run = run_of_lines(path, read_results(path), lines)
-                if run.records:
-                    announce(write_scores(run), path, self.output_path, bool(given.get("samples")))
+                if any(lines.values()):
+                    scores = write_scores(run_of_lines(path, read_results(path), lines))
+                    announce(scores, path, self.output_path, bool(given.get("samples")))
         return saved
 
     return save_with_card
