@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.runs.run_files import sample_log
-from lmms_eval_tasks.runs.saved_answers import SavedResponses, read_responses
+from lmms_eval_tasks.runs.saved_answers import read_item
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
@@ -130,7 +129,10 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     holders = [run for _, run in runs]
     prepared = _open_rows(task, holders[0].set_of(task))
     records = [{record.item_id: record for record in run.records[task]} for run in holders]
-    responses = [_responses(run, task) for run in holders]
+    logged = [{item.record.item_id: item.values for item in run.items_of(task)} for run in holders]
+    responses = [
+        {item_id: read[1] for item_id, line in lines.items() if (read := read_item(line, task))} for lines in logged
+    ]
     first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
     ordered = list(dict.fromkeys(item_id for one in records for item_id in one))
     absent = [item_id for item_id in ordered if prepared.rows and prepared.row(item_id) is None]
@@ -138,7 +140,12 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         prepared.note = (
             f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
         )
-    prompts = _prompts(holders, task) if prepared.note else {}
+    prompts = {
+        item_id: line["input"]
+        for lines in logged
+        for item_id, line in lines.items()
+        if isinstance(line.get("input"), str)
+    }
     strata: dict[str, Strings] = {name: {} for item_id in ordered for name in first[item_id].stratum}
     strings: Strings = {}
     groups: Strings = {}
@@ -153,7 +160,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         if row is not None and view.text is not None:
             question, options = view.text, ()
         answers = [
-            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
+            _answer(one.get(item_id), saved.get(item_id), prepared, strings)
             for one, saved in zip(records, responses, strict=True)
         ]
         items.append(
@@ -197,22 +204,6 @@ def _open_rows(name: str, data_set: DataSet) -> TaskRows:
     if not data_set.may_share(manifest.data_set):
         return TaskRows(task, {}, f"{missing}: the run is of {data_set.text}, {manifest.data_set.text} is prepared.")
     return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})
-
-
-def _responses(run: Run, task: str) -> SavedResponses | None:
-    try:
-        return read_responses(sample_log(run.path, task), allow_incomplete=True)
-    except InputError:
-        return None  # A log without responses still has its records.
-
-
-def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
-    prompts = {}
-    for run in runs:
-        for item in run.items_of(task):
-            if isinstance(prompt := item.values.get("input"), str):
-                prompts[item.record.item_id] = prompt
-    return prompts
 
 
 def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:

@@ -136,7 +136,7 @@ def read_responses(
             if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
                 kind, (question, response) = predicted
                 saved.by_asked.setdefault(question, []).append(SavedLine(_encodable(response), where, kind))
-            elif (item := _read_item(value, task_of(file))) is None:
+            elif (item := read_item(value, task_of(file))) is None:
                 problems.add(where, f"{expected}, but got {line[:60].decode(errors='replace')!r}.")
             elif item[0] in first_seen:
                 key, _ = item
@@ -189,7 +189,7 @@ def _encodable(response: str) -> str:
     return response.encode("utf-8", "replace").decode("utf-8")
 
 
-def _read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
+def read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
     """Return key and response of a plain line, or of a sample log's; None for any other line."""
     record = value.get("record")
     if record is None:
