@@ -7,7 +7,7 @@ from pathlib import Path
 from lmms_eval_tasks.causalvqa.benchmark import CARD, ROOTS, metadata_name, read_items
 from lmms_eval_tasks.train.stages.choices import ReleasedChoices
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.data.release import FolderRelease, open_release, read_metadata
+from lmms_eval_tasks.utils.data.release import open_release, read_metadata
 
 
 def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
@@ -16,8 +16,8 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
     if source.is_file():
         raise InputError(f"Expected a folder with a set in {CARD.title}'s form, but {source} is a file: unpack it.")
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
-        assert isinstance(release, FolderRelease)
         root = release.root
+    assert isinstance(root, Path)
     sets, problems = [], Problems()
     for split, file in files.items():
         if not (path := root / file).is_file():

@@ -125,10 +125,9 @@ UNEXPECTED = re.compile(r"(?:\w+\.)*(\w+)\.__init__\(\) got an unexpected keywor
 def blame(error: BaseException, folder: Path | None) -> str:
     """Describe an error and its place in a folder's code on one line, as in ``mine/hooks.py, line 12: KeyError:
     'totl'``."""
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [
         (frame, line)
-        for frame, line in frames
+        for frame, line in traceback.walk_tb(error.__traceback__)
         if folder is not None and folder in Path(frame.f_code.co_filename).parents
     ]
     place = ""

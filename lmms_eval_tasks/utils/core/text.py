@@ -44,7 +44,8 @@ _SECRET_VARIABLE = re.compile(
 
 
 def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
-    text = hide_known_secrets(text, environment)
+    """A text without what looks like a secret, and without the values of variables named … KEY, TOKEN or the like."""
+    text = hide_forms(text, secret_forms(environment))
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):
         text = pattern.sub(HIDDEN, text)
     return _NAMED.sub(rf"\g<name>{HIDDEN}", text)
@@ -59,13 +60,8 @@ def hide_in_words(words: Sequence[str], environment: Mapping[str, str]) -> list[
     return [HIDDEN if named else hide_secrets(word, environment) for named, word in zip(after, words, strict=True)]
 
 
-def hide_known_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """A text without the values of the environment's variables whose names end in KEY, TOKEN, PASSWORD or the like."""
-    return hide_forms(text, secret_forms(environment))
-
-
 def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secrets of an environment that `hide_known_secrets` hides, longest first, for use on many texts."""
+    """Return the secrets of an environment that `hide_secrets` hides, longest first, for use on many texts."""
     values = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name)}
     values |= {part for value in values for part in re.split(r"[,;\s]+", value)}
     in_addresses = {quote_url(value, safe="", errors="replace") for value in values}

@@ -7,8 +7,8 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -114,18 +114,30 @@ class ZippedClip:
 
 
 @dataclass(frozen=True)
-class FolderRelease:
-    """A release that has been unpacked; names are POSIX paths below its root."""
+class Release:
+    """A release in a folder, or in an open archive whose members have been checked; names are POSIX paths below it."""
 
-    root: Path
+    root: Path | zipfile.Path
 
     def read(self, name: str) -> bytes | None:
         path = self.root / name
-        return read_metadata(path) if path.is_file() else None
+        if not path.is_file():
+            return None
+        if isinstance(path, Path):
+            return read_metadata(path)
+        archive, info = path.root, path.root.getinfo(path.at)
+        _check_size(name, info.file_size)
+        try:
+            return b"".join(_member_blocks(archive, info))
+        except UnreadableMember as error:
+            raise InputError(
+                f"{Path(str(archive.filename)).name} cannot be prepared: {name} cannot be read from it ({error}). "
+                "Nothing was written.\nRemedy: download it again."
+            ) from error
 
     def holds(self, folder: str) -> bool:
         path = self.root / folder
-        return path.is_dir() and any(path.iterdir())
+        return path.is_dir() and any(True for _ in path.iterdir())
 
     def files(self, folder: str) -> list[str]:
         path = self.root / folder
@@ -134,47 +146,15 @@ class FolderRelease:
     def is_marked(self, marker: str) -> bool:
         return self.holds(marker) if marker.endswith("/") else (self.root / marker).is_file()
 
-    def clip(self, name: str) -> Path:
-        return self.root / name
-
-
-@dataclass(frozen=True)
-class ZipRelease:
-    """A release in an open archive whose members have been checked; names as for `FolderRelease`."""
-
-    archive: zipfile.ZipFile
-    members: Mapping[str, zipfile.ZipInfo]
-
-    def read(self, name: str) -> bytes | None:
-        if name not in self.members:
-            return None
-        _check_size(name, self.members[name].file_size)
-        try:
-            return b"".join(_member_blocks(self.archive, self.members[name]))
-        except UnreadableMember as error:
-            archive = Path(str(self.archive.filename)).name
-            raise InputError(
-                f"{archive} cannot be prepared: {name} cannot be read from it ({error}). Nothing was written.\n"
-                "Remedy: download it again."
-            ) from error
-
-    def holds(self, folder: str) -> bool:
-        return any(name.startswith(f"{folder.rstrip('/')}/") for name in self.members)
-
-    def files(self, folder: str) -> list[str]:
-        return sorted(name for name in self.members if name.rpartition("/")[0] == folder)
-
-    def is_marked(self, marker: str) -> bool:
-        return self.holds(marker) if marker.endswith("/") else marker in self.members
-
-    def clip(self, name: str) -> Clip | None:
-        return ZippedClip(self.archive, self.members[name]) if name in self.members else None
+    def clip(self, name: str) -> Clip | Path | None:
+        path = self.root / name
+        if isinstance(path, Path):
+            return path
+        return ZippedClip(path.root, path.root.getinfo(path.at)) if path.is_file() else None
 
 
 @contextmanager
-def open_release(
-    source: Path, title: str, markers: Iterable[str], roots: Iterable[str]
-) -> Iterator[FolderRelease | ZipRelease]:
+def open_release(source: Path, title: str, markers: Iterable[str], roots: Iterable[str]) -> Iterator[Release]:
     """Open a raw release given as a folder or as a zip archive; used in a `with` block.
 
     It gives an object with ``read(name)`` (the bytes of a small file, None where there is none), ``holds(folder)``
@@ -191,12 +171,21 @@ def open_release(
         InputError: there is nothing at `source`, it is no archive or not this release, or its members are unsafe.
     """
     wanted = tuple(markers)
-    if source.is_dir():
+    with nullcontext(source) if source.is_dir() else _open_archive(source) as top:
         for root in roots:
-            if any(map(FolderRelease(source / root).is_marked, wanted)):
-                yield FolderRelease(source / root)
+            release = Release(top / root)
+            if any(map(release.is_marked, wanted)):
+                yield release
                 return
-        raise InputError(_not_the_release(source, title, wanted, sorted(path.name for path in source.iterdir())))
+        names = sorted(path.name for path in top.iterdir())
+    raise InputError(
+        f"{source.name} is not the {title} release: Expected {' or '.join(wanted)} inside, but found "
+        f"{summarize_names(names) or 'nothing'}. Nothing was written."
+    )
+
+
+@contextmanager
+def _open_archive(source: Path) -> Iterator[zipfile.Path]:
     if not source.is_file():
         raise InputError(f"{source.name} cannot be prepared: there is no file or folder {source}.")
     try:
@@ -208,14 +197,8 @@ def open_release(
             "Remedy: download it again."
         ) from error
     with archive:
-        members = _checked_members(archive, source.name)
-        for root in roots:
-            prefix = f"{root}/" if root else ""
-            inside = {name[len(prefix) :]: info for name, info in members.items() if name.startswith(prefix)}
-            if any(map(ZipRelease(archive, inside).is_marked, wanted)):
-                yield ZipRelease(archive, inside)
-                return
-        raise InputError(_not_the_release(source, title, wanted, sorted({name.split("/")[0] for name in members})))
+        _check_members(archive, source.name)
+        yield zipfile.Path(archive)
 
 
 def download_dataset(
@@ -264,9 +247,8 @@ def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[
         raise UnreadableMember(first_line(error)) from error
 
 
-def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
+def _check_members(archive: zipfile.ZipFile, name: str) -> None:
     problems = Problems()
-    members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         where = f"member {info.filename!r}"
         if not is_safe(info.filename):
@@ -275,16 +257,6 @@ def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.Z
             problems.add(where, "Expected a file, but got a symbolic link.")
         elif info.flag_bits & 1:
             problems.add(where, "Expected a file that can be read, but it is encrypted.")
-        elif info.filename in members:
+        elif info is not archive.getinfo(info.filename) and not info.is_dir():
             problems.add(where, "Expected one member of this name, but got two.")
-        elif not info.is_dir():
-            members[info.filename] = info
     problems.raise_if_any(f"{name} cannot be prepared", "nothing was written")
-    return members
-
-
-def _not_the_release(source: Path, title: str, markers: tuple[str, ...], names: list[str]) -> str:
-    return (
-        f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
-        f"{summarize_names(names) or 'nothing'}. Nothing was written."
-    )

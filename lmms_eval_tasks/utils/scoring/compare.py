@@ -13,9 +13,9 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     ScoreUnit,
     Stratum,
     Units,
+    aggregate_tasks,
     count_groups,
     count_items,
-    mean_of_all,
     settle,
 )
 from lmms_eval_tasks.utils.scoring.record import Record
@@ -170,7 +170,7 @@ def _difference(metric: Metric, first: Part, second: Part) -> ScoreDifference | 
     """One score of both runs on what counts in it in both; None where a task has nothing that does."""
     refuse_counts(metric)
     shared = _shared_units(metric, first, second)
-    before, after = (mean_of_all(metric.combine(pair[run]) for pair in shared) for run in (0, 1))
+    before, after = (aggregate_tasks(metric, [metric.combine(pair[run]) for pair in shared]) for run in (0, 1))
     if before is None or after is None:
         return None
     span = metric.value_bounds and metric.value_bounds[1] - metric.value_bounds[0]

@@ -298,12 +298,6 @@ def mean_of_known(scores: Iterable[float | None]) -> float | None:
     return fsum(known) / len(known) if known else None  # the same in whatever order ranks bring them
 
 
-def mean_of_all(scores: Iterable[float | None]) -> float | None:
-    """Unweighted mean, as over the tasks of a group; None where one is None or there is none."""
-    values = list(scores)
-    return None if None in values else mean_of_known(values)
-
-
 def aggregate_tasks(
     metric: Metric, scores: Iterable[float | None], sizes: Iterable[int] = (), weight_by_size: bool = False
 ) -> float | int | None:

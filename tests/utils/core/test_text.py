@@ -17,7 +17,6 @@ from lmms_eval_tasks.utils.core.text import (
     KNOWN,
     describe_unknown_variables,
     hide_in_words,
-    hide_known_secrets,
     hide_secrets,
     parse_arguments,
     quote,
@@ -133,7 +132,7 @@ def test_keys_of_a_variable_are_hidden_one_by_one_as_they_are_written_and_after_
     text = hide_secrets("tried first-key-1 and second-key-2", {"API_KEYS": "first-key-1, second-key-2"})
     assert text == f"tried {HIDDEN} and {HIDDEN}"
     for written in ("p%40ss%2Fword%22", 'p@ss/word\\"'):
-        assert hide_known_secrets(f"at {written}!", {"DB_PASSWORD": 'p@ss/word"'}) == f"at {HIDDEN}!"
+        assert hide_secrets(f"at {written}!", {"DB_PASSWORD": 'p@ss/word"'}) == f"at {HIDDEN}!"
     words = ["x", "--api_key", SECRET, "--model_args", f"a=b,token={SECRET}", "--limit", "12", "--key", "--limit"]
     hidden = ["x", "--api_key", HIDDEN, "--model_args", f"a=b,token={HIDDEN}", *words[5:]]
     assert hide_in_words(words, {}) == hidden

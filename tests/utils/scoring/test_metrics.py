@@ -19,7 +19,6 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     aggregate_tasks,
     count_groups,
     count_items,
-    mean_of_all,
     mean_of_known,
     percent,
     score_tasks,
@@ -119,7 +118,7 @@ def test_a_contrast_is_the_difference_of_its_sides_and_needs_both() -> None:
 def test_a_group_of_tasks_needs_every_task_to_which_the_score_applies() -> None:
     assert aggregate_tasks(PAIR_ACCURACY, [10.0, 20.0], [1, 1000], weight_by_size=False) == 15
     assert aggregate_tasks(PAIR_ACCURACY, [10.0, None]) is aggregate_tasks(PAIR_ACCURACY, []) is None
-    assert (mean_of_all([10.0, None]), mean_of_known([10.0, None]), mean_of_known([])) == (None, 10.0, None)
+    assert (mean_of_known([10.0, None]), mean_of_known([])) == (10.0, None)
     assert (aggregate_tasks(PAIRS_SCORED, [2, 3]), aggregate_tasks(PAIRS_SCORED, [2, None])) == (5, None)
     # lmms-eval has no such score of a task without an item that counts in it; one that scores none of them has None.
     big, small = pairs((True, False), part="big"), pairs((True, True), part="small")
