@@ -14,7 +14,7 @@ import numpy as np
 from measuring import Options, film, print_ratio
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 
 Frames = NDArray[np.uint8]
 WIDTHS = {64: 96, 480: 640, 1080: 1920}

@@ -18,7 +18,7 @@ from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry, ScoresFile, metrics_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.reporting.figure import fit_axis
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes

@@ -58,7 +58,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
 TESTS = Path(__file__).parent
-DECODERS = {"utils/data/frames.py", "utils/data/clips.py"}
+DECODERS = {"utils/data/clips.py"}
 REGISTRY_WIDE = ("tests/benchmarks/", "tests/test_plugin.py", "tests/test_structure.py")
 """Tests of every benchmark, which name none."""
 

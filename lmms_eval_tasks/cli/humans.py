@@ -19,8 +19,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number, Output, open_output, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.people import baseline

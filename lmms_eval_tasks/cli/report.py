@@ -22,8 +22,7 @@ from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.output import Output, open_output, show_progress
-from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.core.output import FittingTable, Output, open_output, show_progress
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups, read_filter
 from lmms_eval_tasks.utils.reporting.columns import other_units
 

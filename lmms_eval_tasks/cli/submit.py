@@ -12,8 +12,7 @@ from lmms_eval_tasks.cli.options import print_notes
 from lmms_eval_tasks.finished.submit import Slot, submit_to_leaderboard
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import Output, make_console, text_table
-from lmms_eval_tasks.utils.core.table import Cell
+from lmms_eval_tasks.utils.core.output import Cell, Output, make_console, text_table
 
 LEADERBOARDS = ", ".join(registry().leaderboards)
 

@@ -12,8 +12,7 @@ from lmms_eval_tasks.export import facts
 from lmms_eval_tasks.runs.run_card import applying_hazards
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import Document, Format, write_document
-from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.core.output import Document, FittingTable, Format, Number, write_document
 
 RESULTS = ".eval_results"
 SECTION = "model_card_section.md"

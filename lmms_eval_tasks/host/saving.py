@@ -44,7 +44,7 @@ from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import find_view
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments, printable
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.judge.client import read_settings

@@ -22,7 +22,7 @@ from lmms_eval_tasks.host.asking.stages import is_padding
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Work
 from lmms_eval_tasks.utils.core.work import own_cores
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 
 if TYPE_CHECKING:
     import numpy as np

@@ -27,7 +27,7 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Arguments, Work
 from lmms_eval_tasks.models.clip_reading import ClipQuestion, OpenClip, ReadAhead, Reading, ShownVideo, group_by_clip
 from lmms_eval_tasks.utils.core.files import file_sha256
-from lmms_eval_tasks.utils.data.frames import source_of
+from lmms_eval_tasks.utils.data.clips import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 

@@ -22,8 +22,7 @@ from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
 from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line, parse_arguments, suggest
-from lmms_eval_tasks.utils.data.clips import is_readable, write_placeholder
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames, is_readable, write_placeholder
 from lmms_eval_tasks.utils.data.home import clip_path, clips_of_rows, read_manifest, read_table
 
 FRAMES = 8

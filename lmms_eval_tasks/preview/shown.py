@@ -25,7 +25,7 @@ from lmms_eval_tasks.preview.inputs import (
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.output import text_table
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs import run_card
 from lmms_eval_tasks.runs.costs import READING, Cost, Price, cost_columns
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.core.output import Output, text_table
-from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.core.output import FittingTable, Output, text_table
 from lmms_eval_tasks.utils.reporting.panels import Panel
 
 NO_CARD = "no run card, so nothing is known of how it was made"

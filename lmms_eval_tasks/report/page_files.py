@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.core.table import cell_text
+from lmms_eval_tasks.utils.core.output import cell_text
 from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path
 from lmms_eval_tasks.utils.reporting.palette import ink_styles

@@ -13,8 +13,7 @@ from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import Output, text_table
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, Output, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.home import prepared_benchmark, read_table, table_file
 from lmms_eval_tasks.utils.people import agreement

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lmms_eval_tasks.registry import read_card
-from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.core.output import FittingTable, make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import MISSING, summarize_names
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_sources, clips_of_rows, read_table

@@ -13,7 +13,7 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import TASK, applying_hazards, read_object
 from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import describe, summarize_names
 from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace, score_number
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference, fits, published_entries

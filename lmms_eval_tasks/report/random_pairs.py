@@ -12,7 +12,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.references import published_controls
 from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, LEVEL, Floats, Strata
 from lmms_eval_tasks.utils.scoring.metrics import PAIR

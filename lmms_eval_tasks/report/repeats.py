@@ -15,7 +15,7 @@ from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import references_of, samples_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.reporting.panels import Panel

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples_of
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Mark, Number, points
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring import compare

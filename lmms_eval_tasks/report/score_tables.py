@@ -12,7 +12,7 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
 from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import Column, RunRecords, other_units, usual_columns
 from lmms_eval_tasks.utils.reporting.references import (

@@ -14,7 +14,7 @@ from lmms_eval_tasks.report.score_tables import Held, entries_of
 from lmms_eval_tasks.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.figure import Dot, Line, LinePlot, Place, fit_axis

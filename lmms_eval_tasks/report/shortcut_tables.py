@@ -10,8 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Task
-from lmms_eval_tasks.utils.core.output import show_progress, text_table
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, show_progress, text_table
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lmms_eval_tasks.runs.run_card import COST, Sections
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import Cell, Number, cell_text
+from lmms_eval_tasks.utils.core.output import Cell, Number, cell_text
 from lmms_eval_tasks.utils.core.text import describe, parse_arguments
 
 KINDS = {"in": "input", "out": "output", "reasoning": "reasoning"}

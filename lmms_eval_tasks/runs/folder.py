@@ -20,8 +20,7 @@ from lmms_eval_tasks.utils.core.forms import read_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
-from lmms_eval_tasks.utils.scoring.orders import join_orders, whole_id
-from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record
+from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record, join_orders, whole_id
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
 MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."

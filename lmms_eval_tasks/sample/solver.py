@@ -18,7 +18,7 @@ from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnQuestion, DrawnScene, r
 from lmms_eval_tasks.sample.scripts import scene_of
 from lmms_eval_tasks.sample.words import meaning, read_objects
 from lmms_eval_tasks.utils.core.text import clock
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 
 FORWARD, REVERSED = "It is played forward.", "It is played in reverse."
 CANNOT_TELL = "I cannot tell from this clip."

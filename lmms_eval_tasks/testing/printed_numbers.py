@@ -25,7 +25,7 @@ from lmms_eval_tasks.testing.examples import ExampleRun, SteadyEvaluation, with_
 from lmms_eval_tasks.utils.benchmark.benchmark import Task, name_view
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate

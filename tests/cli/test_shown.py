@@ -13,7 +13,7 @@ from PIL import Image
 from refusals import refusal
 
 from lmms_eval_tasks.preview.shown import ShownClip, ShownItem, ShownTask, show_task, write_sheet
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prepared")]
 TASK = "mvp_mini_human_object_interactions"

@@ -20,9 +20,9 @@ from lmms_eval_tasks.host.tasks.task_view import FOLDER
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Shown, Task, find_view
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.made import MadeClip, show_frame, show_reversed, show_shuffled
-from lmms_eval_tasks.utils.scoring.orders import whole_id
+from lmms_eval_tasks.utils.scoring.record import whole_id
 
 pytestmark = pytest.mark.host
 

@@ -15,7 +15,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.costs import Cost, cost_columns, read_price
 from lmms_eval_tasks.runs.run_card import COST
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import cell_text
+from lmms_eval_tasks.utils.core.output import cell_text
 
 
 class Adapter:

@@ -23,7 +23,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data import made as made_clips
-from lmms_eval_tasks.utils.data.frames import PyavFrames, source_of
+from lmms_eval_tasks.utils.data.clips import PyavFrames, source_of
 from lmms_eval_tasks.utils.data.home import media_path
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from lmms_eval_tasks.models.base import Work
 from lmms_eval_tasks.models.clip_reading import DECODING, WAITING, OpenClip, ReadAhead, Reading, Stopped
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import own_cores
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 WORKERS = st.integers(1, 5)

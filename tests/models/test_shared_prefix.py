@@ -27,7 +27,7 @@ from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.clips import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.made import show_shuffled
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason

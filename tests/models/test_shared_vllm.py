@@ -27,8 +27,7 @@ from lmms_eval_tasks.models import shared_vllm as videos
 from lmms_eval_tasks.models.shared_vllm import VideoSampling, read_video
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.data.clips import write_placeholder
-from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.clips import FrameOrder, ReorderedClip, write_placeholder
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 

@@ -19,7 +19,7 @@ from sample_runs import prepared_sample
 from lmms_eval_tasks import load_runs
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 

@@ -17,7 +17,7 @@ from refusals import refusal
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.report.published_tables import layout_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record

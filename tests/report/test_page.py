@@ -37,7 +37,7 @@ from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.identity import mark_as_built

@@ -28,7 +28,7 @@ from lmms_eval_tasks.report.score_tables import (
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.references import published_of_view, published_parts
 from lmms_eval_tasks.utils.scoring.compare import compare_records

@@ -19,7 +19,7 @@ from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import CutShort
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.runs.scores import ScoresFile, read_scored, read_scores, scores_of, scores_path, scores_text
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, PredictionLines
 
 

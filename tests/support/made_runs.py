@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.core.output import FittingTable
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 

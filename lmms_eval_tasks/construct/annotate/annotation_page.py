@@ -21,7 +21,7 @@ from lmms_eval_tasks.report.page_items import as_json
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import clock, summarize_names
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.prepare import link_or_copy
 from lmms_eval_tasks.utils.data.release import UnreadableClip

@@ -19,8 +19,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, 
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
 from lmms_eval_tasks.utils.core.text import clock
-from lmms_eval_tasks.utils.data.clips import FrameStream
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import FrameStream, PyavFrames
 from lmms_eval_tasks.utils.data.made import TimedBox, boxes_at, touched_pixels
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip

@@ -32,8 +32,7 @@ from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
-from lmms_eval_tasks.utils.data.clips import clip_lengths
-from lmms_eval_tasks.utils.data.frames import NEAR
+from lmms_eval_tasks.utils.data.clips import NEAR, clip_lengths
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.prepare import link_or_copy
 

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME, Decision
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lmms_eval_tasks.utils.core.table import FittingTable
+    from lmms_eval_tasks.utils.core.output import FittingTable
 
 
 RunOption = Annotated[

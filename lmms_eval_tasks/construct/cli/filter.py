@@ -15,13 +15,12 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number, Output, open_output, text_table
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.runs.folder import Run
-    from lmms_eval_tasks.utils.core.table import FittingTable
+    from lmms_eval_tasks.utils.core.output import FittingTable
 
 
 filter_app = typer.Typer(

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.data.home import table_file
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.construct.curation.mining import Mining
-    from lmms_eval_tasks.utils.core.table import FittingTable
+    from lmms_eval_tasks.utils.core.output import FittingTable
 
 
 CANDIDATES_HELP = (

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import read_content, read_json, read_parquet
 from lmms_eval_tasks.utils.core.text import describe, first_line, quote
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 CLIP, EMBEDDING = "clip", "embedding"

@@ -33,7 +33,7 @@ from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clips_of_rows, media_path, read_manifest, read_table
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.judge.client import read_settings
-from lmms_eval_tasks.utils.scoring.orders import whole_id
+from lmms_eval_tasks.utils.scoring.record import whole_id
 
 if TYPE_CHECKING:
     import pyarrow

@@ -24,8 +24,7 @@ from lmms_eval_tasks.host.model.identity import is_ours
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line
-from lmms_eval_tasks.utils.data.clips import write_placeholder
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames, write_placeholder
 
 PYAV = "pyav"
 """Our reader's own name in the table."""

@@ -20,12 +20,11 @@ from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
 from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.clips import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.home import clip_path, home, media_path, placeholder_path
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.orders import replace_key, rotate, turn_back
-from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason, replace_key, rotate, turn_back
 
 if TYPE_CHECKING:
     import datasets

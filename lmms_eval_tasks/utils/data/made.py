@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.clips import FrameStream, FrameTimes
-from lmms_eval_tasks.utils.data.frames import NEAR, FrameOrder, PyavFrames, seeded
+from lmms_eval_tasks.utils.data.clips import NEAR, FrameOrder, FrameStream, FrameTimes, PyavFrames, seeded
 from lmms_eval_tasks.utils.data.pictures import FrameCoder, as_jpeg, from_planes, has_full_range, planes_of, upright
 
 GROUP_FRAMES = 48

@@ -24,8 +24,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.core.output import Document, Format, write_document
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Document, Format, Number, write_document
 from lmms_eval_tasks.utils.core.text import printable
 from lmms_eval_tasks.utils.reporting.figure import (
     Bounds,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.core.output import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, by_group
 from lmms_eval_tasks.utils.reporting.figure import (
     CountTable,

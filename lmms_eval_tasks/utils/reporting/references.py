@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.table import Mark
+from lmms_eval_tasks.utils.core.output import Mark
 from lmms_eval_tasks.utils.data.card import Card, Human
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
 from lmms_eval_tasks.utils.scoring.metrics import Metric

@@ -18,8 +18,7 @@ from math import fsum
 from statistics import fmean, variance
 from typing import Any, Literal, NamedTuple, get_args
 
-from lmms_eval_tasks.utils.scoring.orders import whole_id
-from lmms_eval_tasks.utils.scoring.record import ORDERS, Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import ORDERS, Outcome, Record, whole_id
 
 PERCENT = (0.0, 100.0)
 PAIR = 2

@@ -33,7 +33,7 @@ from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.utils.answers.evidence_reading import official_seconds
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("sample")]

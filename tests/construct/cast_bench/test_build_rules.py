@@ -32,7 +32,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, 
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking
 from lmms_eval_tasks.sample.drawn_clips import write_clip
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 

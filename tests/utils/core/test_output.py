@@ -13,8 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lmms_eval_tasks.utils.core.output import Document, Format, make_console, text_table, write_document
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number
+from lmms_eval_tasks.utils.core.output import (
+    Cell,
+    Document,
+    FittingTable,
+    Format,
+    Mark,
+    Number,
+    make_console,
+    text_table,
+    write_document,
+)
 
 HOSTILE = "a_b & 50% $x$ #1 {y} ~ ^ \\end{table} [z] | <b> \x1b[31m \u202e \udc80"
 cells = st.one_of(

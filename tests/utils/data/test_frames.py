@@ -17,8 +17,17 @@ from small_clips import write_noise
 
 from lmms_eval_tasks.sample.drawn_clips import write_clip as write_film
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.clips import FrameStream, clip_seconds, is_readable, missing_bytes, unreadable
-from lmms_eval_tasks.utils.data.frames import FrameOrder, PyavFrames, ReorderedClip, source_of
+from lmms_eval_tasks.utils.data.clips import (
+    FrameOrder,
+    FrameStream,
+    PyavFrames,
+    ReorderedClip,
+    clip_seconds,
+    is_readable,
+    missing_bytes,
+    source_of,
+    unreadable,
+)
 from lmms_eval_tasks.utils.data.made import show_reversed, show_shuffled
 from lmms_eval_tasks.utils.data.prepare import link
 from lmms_eval_tasks.utils.data.release import UnreadableClip

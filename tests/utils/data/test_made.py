@@ -25,8 +25,7 @@ from PIL import Image
 
 from lmms_eval_tasks.utils.data import made as made_clips
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.clips import clip_seconds
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.clips import PyavFrames, clip_seconds
 from lmms_eval_tasks.utils.data.made import (
     MadeClip,
     cut_part,

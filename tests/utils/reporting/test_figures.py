@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.drawing import (
     DOTS_PER_INCH,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from made_runs import C, P, S, W
 
-from lmms_eval_tasks.utils.core.table import Cell
+from lmms_eval_tasks.utils.core.output import Cell
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.panels import Panel, outcome_panel, usual_panels
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record

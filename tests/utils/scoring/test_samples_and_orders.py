@@ -23,8 +23,17 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     variances,
     vote,
 )
-from lmms_eval_tasks.utils.scoring.orders import NONE, join_orders, replace_key, rotate, turn_back
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import (
+    NONE,
+    GradedItem,
+    Outcome,
+    Record,
+    UnscoredReason,
+    join_orders,
+    replace_key,
+    rotate,
+    turn_back,
+)
 
 K = 4
 PAIRS = 30
