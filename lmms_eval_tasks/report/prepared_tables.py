@@ -12,7 +12,7 @@ from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.utils.core.output import FittingTable, make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import MISSING, summarize_names
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SplitFacts
-from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_sources, clips_of_rows, read_table
+from lmms_eval_tasks.utils.data.home import benchmark_dir, read_table, sources_of_clips
 from lmms_eval_tasks.utils.data.identity import Count
 from lmms_eval_tasks.utils.data.manifest import MissingClip, SplitManifest
 from lmms_eval_tasks.utils.data.survey import ClipCount, prepared_clips, split_statistics
@@ -90,9 +90,7 @@ def _describe(data_set: DataSet) -> str:
 def missing_table(benchmark: str, split: str, facts: SplitManifest) -> FittingTable:
     card = read_card(benchmark)
     table = text_table("Clips that are missing", "source", "clips", "files", "from")
-    table_rows, _ = read_table(card, split)
-    rows = zip(clips_of_rows(card, table_rows), clip_sources(split, table_rows), strict=True)
-    source_of = {clip: source for clips, source in rows for clip in clips}
+    source_of = sources_of_clips(card, split, read_table(card, split)[0])
     by_source: dict[str, list[MissingClip]] = defaultdict(list)
     for entry in facts.missing:
         by_source[source_of[entry.clip]].append(entry)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import sys
@@ -23,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 import lmms_eval_tasks
+from lmms_eval_tasks.utils.core.forms import csv_text
 from lmms_eval_tasks.utils.core.text import printable_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -264,9 +263,7 @@ CSV_COLUMNS = (
 
 
 def _as_csv(document: Document) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    rows: list[Mapping[str, object]] = []
     for table in document.tables:
         warnings = " ".join([*document.warnings, *table.warnings])
         common = {"table": table.title, "signature": table.signature, "warnings": warnings}
@@ -277,8 +274,8 @@ def _as_csv(document: Document) -> str:
                 if isinstance(cell, Number):
                     value = cell.to_json()
                 if cell != "":
-                    writer.writerow({**common, "row": name, "column": heading, **value})
-    return text.getvalue()
+                    rows.append({**common, "row": name, "column": heading, **value})
+    return csv_text(CSV_COLUMNS, rows)
 
 
 def _as_markdown(document: Document) -> str:

@@ -159,29 +159,26 @@ def skip_missing() -> bool:
     return chosen == "skip"
 
 
-def clip_sources(split: str, table: pyarrow.Table) -> list[str]:
-    """Return the part of the release that each row's clip belongs to: its `source` if it has one, else the split."""
-    if "source" in table.column_names:
-        return [str(source) for source in table.column("source").to_pylist()]
-    return [split] * table.num_rows
-
-
 @_steady
 def absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
     """Return the clips that cannot be shown now, those missing when prepared and those gone since, with their part."""
     missing = {entry.clip for entry in read_manifest(card).splits[split].missing}
-    rows = zip(clips_of_rows(card, table), clip_sources(split, table), strict=True)
-    parts: dict[str, str] = {}
-    for clips, source in rows:
-        for clip in clips:
-            parts.setdefault(clip, source)
     return {
-        clip: source for clip, source in parts.items() if clip in missing or not clip_path(card.name, clip).is_file()
+        clip: source
+        for clip, source in sources_of_clips(card, split, table).items()
+        if clip in missing or not clip_path(card.name, clip).is_file()
     }
 
 
 def clips_of_rows(card: Card, table: pyarrow.Table) -> list[tuple[str, ...]]:
     return list(zip(*(table.column(name).to_pylist() for name in card.clip_columns), strict=True))
+
+
+def sources_of_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
+    """Return the part of the release that each clip belongs to: its row's `source` if it has one, else the split."""
+    rows = clips_of_rows(card, table)
+    sources = table.column("source").to_pylist() if "source" in table.column_names else [split] * len(rows)
+    return {clip: str(source) for clips, source in zip(rows, sources, strict=True) for clip in clips}
 
 
 def missing_report(card: Card, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable
-from lmms_eval_tasks.utils.data.home import absent_clips, clip_path, clip_sources, clips_of_rows, read_table
+from lmms_eval_tasks.utils.data.home import absent_clips, clip_path, clips_of_rows, read_table, sources_of_clips
 from lmms_eval_tasks.utils.data.identity import Count, counts
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
@@ -42,7 +42,7 @@ def check_split(card: Card, split: str, decode: bool, progress: Progress) -> Spl
     """Check a prepared split: its table, its counts, and every clip; `decode` also decodes clips to their end."""
     table, facts = read_table(card, split)
     missing = absent_clips(card, split, table)
-    clips = (clip for clips in clips_of_rows(card, table) for clip in clips)
+    clips = sources_of_clips(card, split, table)
     paths = {clip_path(card.name, clip): clip for clip in clips if clip not in missing}
     what = f"{card.name}, {split}: {'decoding' if decode else 'opening'} clips"
     broken = [paths[path] for path in unreadable(paths, progress, what, whole=decode)]
@@ -67,8 +67,7 @@ def count_clips(
     card: Card, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
 ) -> list[ClipCount]:
     """Count distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
-    rows = zip(clips_of_rows(card, table), clip_sources(split, table), strict=True)
-    source_of = {clip: source for clips, source in rows for clip in clips}
+    source_of = sources_of_clips(card, split, table)
     total = Counter(source_of.values())
     lost = Counter(source for clip, source in source_of.items() if clip in absent)
     bad = Counter(source for clip, source in source_of.items() if clip in unreadable)

@@ -263,7 +263,7 @@ class Judge(Generic[R]):
     def _delay(self, key: str, attempt: int) -> float:
         """Seconds before a repeat, longer after each failure of the server; the same in each run."""
         chance = random.Random(f"{self.limits.seed} {key} {attempt - 1}").uniform(0.5, 1.0)
-        return chance * min(self.limits.first_delay * 2 ** (attempt - 1), self.limits.longest_delay)
+        return chance * min(self.limits.first_delay * 2.0 ** (attempt - 1), self.limits.longest_delay)
 
     def _unscored(self, case: Case, reason: str) -> Verdict[R]:
         return Verdict(None, reason, self.sampling.model, case.prompt.signature)
