@@ -11,10 +11,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Condition, main_thread
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
 from lmms_eval.api.instance import Instance
 from lmms_eval.protocol import ChatMessages, ChatVideoContent
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from lmms_eval_tasks.host.asking.samples import seed_of
@@ -23,11 +25,6 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Work
 from lmms_eval_tasks.utils.core.work import own_cores
 from lmms_eval_tasks.utils.data.clips import PyavFrames
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 DECODING, WAITING = "decoding", "waiting for clips"
 """Stages of a model's work: of the workers, and of the model."""

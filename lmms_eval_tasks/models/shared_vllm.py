@@ -14,11 +14,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+import numpy as np
 from lmms_eval.api.instance import GenerationResult, Instance
 from lmms_eval.models.chat import vllm as host
 from loguru import logger
+from numpy.typing import NDArray
 from PIL import Image
 from torch import distributed as dist
 from tqdm import tqdm
@@ -30,11 +32,6 @@ from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.data.clips import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 FORMAT = 2
 """Moves when the same settings give other frames."""
@@ -108,7 +105,6 @@ def read_video(
 def _shrink(frames: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
     """Frames of no more pixels than the most, in the same shape; (T, H, W, 3)."""
     import cv2
-    import numpy as np
 
     height, width = frames.shape[1:3]
     if height * width <= most:

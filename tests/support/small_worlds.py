@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from lmms_eval_tasks.api.release import write_file
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
-from lmms_eval_tasks.worlds.physics.processes import answer
 from lmms_eval_tasks.worlds.scenes.scene import Body, Scene, Sight, Violation
 
 LONGEST = 60.0
@@ -107,8 +107,14 @@ def plain_clip(task: tuple[SceneClip, Path]) -> None:
 class Here:
     """Stands for processes that render: what they are asked is done in this one."""
 
-    def each(self, function: Any, things: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        return ((number, answer(function, thing)) for number, thing in enumerate(things))
+    def futures(self, work: Any, given: Iterable[Any]) -> Iterator[Future[Any]]:
+        for thing in given:
+            future: Future[Any] = Future()
+            try:
+                future.set_result(work(thing))
+            except (OSError, ValueError) as error:
+                future.set_exception(error)
+            yield future
 
 
 def made(folder: Path) -> list[tuple[int, str]]:

@@ -13,7 +13,7 @@ from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.worlds.benchmark import STANDARD_SCENES
 from lmms_eval_tasks.worlds.card import FAMILIES
 from lmms_eval_tasks.worlds.physics import filming
-from lmms_eval_tasks.worlds.physics.processes import Renderers, open_renderers
+from lmms_eval_tasks.worlds.physics.processes import Workers
 from lmms_eval_tasks.worlds.scenes.scene import Facts, Scene, Violation
 
 if TYPE_CHECKING:
@@ -21,29 +21,27 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def rendering_process() -> Iterator[Renderers]:
+def rendering_process() -> Iterator[Workers]:
     """A process that renders; tests that need one are skipped where there is none."""
     try:
-        with open_renderers(1) as opened:
+        with Workers(1, renders=True) as opened:
             yield opened
     except InputError as error:
         pytest.skip(str(error).splitlines()[0])
 
 
 @pytest.fixture
-def one_renderer(rendering_process: Renderers, monkeypatch: pytest.MonkeyPatch) -> None:
+def one_renderer(rendering_process: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clips are rendered by that process: each further one would import MuJoCo again."""
-    monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(rendering_process))
+    monkeypatch.setattr(filming, "Workers", lambda processes, renders: nullcontext(rendering_process))
 
 
 @pytest.fixture
-def look(rendering_process: Renderers) -> Look:
+def look(rendering_process: Workers) -> Look:
     """Asks that process for what is seen of scenes."""
 
     def ask(asked: Sequence[tuple[Scene, Violation | None]]) -> list[Looked]:
-        answers = dict(rendering_process.each(look_at, asked))
-        assert not [answer.refused for answer in answers.values() if answer.refused]
-        return [answers[number].result for number in range(len(asked))]
+        return list(rendering_process.map(look_at, asked))
 
     return ask
 

@@ -97,7 +97,7 @@ def test_the_same_frames_give_the_same_bytes_and_are_hardly_changed(tmp_path: Pa
 def test_what_is_there_is_kept_and_what_is_damaged_or_of_another_scene_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
-    monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(Here()))
+    monkeypatch.setattr(filming, "Workers", lambda processes, renders: nullcontext(Here()))
     monkeypatch.setattr(filming, "make_clip", plain_clip)
     steps: list[tuple[str, int, int]] = []
     assert film(clips("a", "b"), tmp_path) == [tmp_path / "a.mp4", tmp_path / "b.mp4"]
@@ -135,7 +135,7 @@ def test_what_cannot_be_filmed_is_refused_and_nothing_is_started_where_there_is_
 def test_a_process_that_is_killed_is_replaced_once_for_a_clip_and_all_end_where_it_is_interrupted(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(InputError, match=r"deadly\.mp4: The process that rendered it ended twice"):
+    with pytest.raises(InputError, match=r"deadly\.mp4: Its process ended twice"):
         film(clips("once", "deadly", "a"), tmp_path, processes=1)
     assert names(tmp_path) == ["a.mp4", "once.mp4"]
     assert begun(tmp_path) == ["once.mp4", "once.mp4", "deadly.mp4", "deadly.mp4", "a.mp4"]

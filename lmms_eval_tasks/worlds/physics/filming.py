@@ -7,13 +7,14 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress
 from lmms_eval_tasks.api.clips import h264_file
 from lmms_eval_tasks.api.release import write_file
-from lmms_eval_tasks.worlds.physics.processes import count_cores, open_renderers
+from lmms_eval_tasks.worlds.physics.processes import Workers, attempt, count_cores
 from lmms_eval_tasks.worlds.scenes.scene import Scene, Sight, Violation
 
 if TYPE_CHECKING:
@@ -123,15 +124,14 @@ def _render(
     processes = count_cores() if processes is None else processes
     if processes < 1:
         raise InputError(f"Expected at least one process, but got {processes}.")
-    problems, names = Problems(), list(things)
-    found: list[Any] = [None] * len(things)
-    with open_renderers(min(processes, len(things))) as opened:
-        for done, (number, answer) in enumerate(opened.each(function, list(things.values())), 1):
-            if answer.disk:
-                raise OSError(answer.refused)
-            if answer.refused:
-                problems.add(names[number], answer.refused)
-            found[number] = answer.result
+    problems, found = Problems(), []
+    with Workers(min(processes, len(things)), renders=True) as workers:
+        futures = workers.futures(partial(attempt, function), things.values())
+        for done, (name, future) in enumerate(zip(things, futures, strict=True), 1):
+            try:
+                found.append(future.result())
+            except ValueError as error:
+                problems.add(name, str(error))
             report(done)
     problems.raise_if_any("Not all scenes can be rendered", outcome)
     return found

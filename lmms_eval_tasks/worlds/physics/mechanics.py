@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.worlds.scenes.scene import COLOURS, GRAVITY, Body, Scene
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # Else MuJoCo writes them into a file in the current folder.
 mujoco.set_mju_user_warning(lambda text: print(text, file=sys.stderr))

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
 from lmms_eval_tasks.worlds.scenes.scene import Body, Event, EventKey, Scene
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 DRAWS = 16
 """How many nearly equal scenes are run."""

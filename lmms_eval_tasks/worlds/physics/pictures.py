@@ -7,18 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.worlds.physics.mechanics import build_model
 from lmms_eval_tasks.worlds.physics.rollout import FPS
 from lmms_eval_tasks.worlds.scenes.scene import Event, Scene, Sight
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 SIZE = (384, 288)
 """Width and height of a picture in pixels."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 from lmms_eval_tasks.api import InputError
 
@@ -60,16 +60,17 @@ def _end_with_parent() -> None:
 class Workers:
     """Processes that work through a list in order, no further ahead than they are many; none where one is enough."""
 
-    def __init__(self, processes: int | None) -> None:
-        """So many processes, or as many as there are cores for this one."""
+    def __init__(self, processes: int | None, renders: bool = False) -> None:
+        """So many processes, or as many as there are cores for this one; those that render are always others."""
         self._many = processes if processes is not None else count_cores()
-        self._pool = _start(self._many) if self._many > 1 else None
+        self._backend = find_backend() if renders else None
+        self._pool = _start(self._many, self._backend) if renders or self._many > 1 else None
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End them; what is not begun is left."""
+        """End them, once what they have begun is done; what is not begun is left."""
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 
@@ -77,82 +78,47 @@ class Workers:
         """Yield the results of applying the work to each argument, in order."""
         if self._pool is None:
             yield from map(work, given)
-            return
+        else:
+            yield from (future.result() for future in self.futures(work, given))
+
+    def futures(self, work: Callable[[Given], Got], given: Iterable[Given]) -> Iterator[Future[Got]]:
+        """Yield what came of each argument, a result or an exception, in order."""
         # The pool's own `map` begins several more, of which a family that has its scenes needs none.
         left = iter(given)
-        ahead = [self._pool.submit(work, one) for one in islice(left, self._many)]
-        while ahead:
-            yield ahead.pop(0).result()
-            ahead += [self._pool.submit(work, one) for one in islice(left, 1)]
-
-
-class RenderAnswer(NamedTuple):
-    """Result of one function call in a rendering process."""
-
-    result: Any = None
-    refused: str = ""
-    disk: bool = False
-
-
-def answer(function: Callable[[Given], Any], thing: Given) -> RenderAnswer:
-    """The result of a call, or why there is none; a process that renders makes the call."""
-    try:
-        return RenderAnswer(function(thing))
-    except OSError as error:
-        return RenderAnswer(refused=str(error), disk=True)
-    except ValueError as error:
-        return RenderAnswer(refused=str(error))
-    except Exception as error:  # of MuJoCo, whose errors have no kind of their own
-        return RenderAnswer(refused=f"{type(error).__name__}: {error}")
-
-
-class Renderers:
-    """Processes that render; `open_renderers` opens some."""
-
-    def __init__(self, backend: str | None, processes: int) -> None:
-        self._backend, self._many = backend, processes
-        self._pool = _start(processes, backend)
-
-    def each(self, function: Callable[[Given], Any], things: Sequence[Given]) -> Iterator[tuple[int, RenderAnswer]]:
-        """Yield the number of each thing and the function's answer for it, as soon as it is ready."""
-        left = iter(enumerate(things))
-        running: dict[Future[RenderAnswer], int] = {}
+        ahead: deque[tuple[ProcessPoolExecutor, Given, Future[Got]]] = deque()
         while True:
-            for number, thing in islice(left, self._many - len(running)):
-                running[self._pool.submit(answer, function, thing)] = number
-            if not running:
+            assert self._pool is not None
+            for one in islice(left, self._many - len(ahead)):
+                ahead.append((self._pool, one, self._pool.submit(work, one)))
+            if not ahead:
                 return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            if any(isinstance(one.exception(), BrokenProcessPool) for one in done):
+            pool, thing, future = ahead.popleft()
+            if isinstance(future.exception(), BrokenProcessPool):
                 # Where a process ends, all do; each thing is tried once more by itself.
-                done, _ = wait(running)
-                self.close()
-                self._pool = _start(self._many, self._backend)
-            for one in done:
-                number = running.pop(one)
-                is_broken = isinstance(one.exception(), BrokenProcessPool)
-                yield number, self._alone(function, things[number]) if is_broken else one.result()
+                if pool is self._pool:
+                    pool.shutdown()
+                    self._pool = _start(self._many, self._backend)
+                future = self._try_alone(work, thing)
+            yield future
 
-    def close(self) -> None:
-        """End the processes, once what they have begun is done."""
-        self._pool.shutdown(cancel_futures=True)
-
-    def _alone(self, function: Callable[[Given], Any], thing: Given) -> RenderAnswer:
+    def _try_alone(self, work: Callable[[Given], Got], thing: Given) -> Future[Got]:
         with _start(1, self._backend) as pool:
-            try:
-                return pool.submit(answer, function, thing).result()
-            except BrokenProcessPool:
-                return RenderAnswer(refused="The process that rendered it ended twice; there may be too little memory.")
+            future = pool.submit(work, thing)
+        if isinstance(future.exception(), BrokenProcessPool):
+            future = Future()
+            future.set_exception(ValueError("Its process ended twice; there may be too little memory."))
+        return future
 
 
-@contextmanager
-def open_renderers(processes: int) -> Iterator[Renderers]:
-    """Processes that render, ended with the block."""
-    opened = Renderers(find_backend(), processes)
+def attempt(work: Callable[[Given], Got], thing: Given) -> Got:
+    """Work that renders, in one of the processes: only errors leave it that can be handed from process to process."""
     try:
-        yield opened
-    finally:
-        opened.close()
+        return work(thing)
+    except OSError as error:
+        raise OSError(str(error)) from None
+    except Exception as error:  # of MuJoCo, whose errors have no kind of their own
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{kind}{error}") from None
 
 
 def find_backend() -> str | None:
@@ -178,9 +144,12 @@ def _try(backend: str | None) -> str:
     """Why nothing can be rendered with a renderer; empty where something can."""
     with _start(1, backend) as pool:
         try:
-            return pool.submit(answer, _render, MODEL).result().refused.partition("\n")[0]
+            pool.submit(attempt, _render, MODEL).result()
         except BrokenProcessPool:
             return "the process ended"
+        except (OSError, ValueError) as error:
+            return str(error).partition("\n")[0]
+    return ""
 
 
 def _render(model: str) -> None:

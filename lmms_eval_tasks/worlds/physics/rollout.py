@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.worlds.physics.mechanics import STEP, build_model, start
 from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Event, EventKey, EventKind, Scene
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 FPS = 12
 """Frames of a clip in a second."""
