@@ -31,7 +31,7 @@ from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.worlds.kept_scenes import SceneDraft
+    from lmms_eval_tasks.worlds.drafts import SceneDraft
 
 
 def step_of(subset: str, aspect: str) -> str:
@@ -79,7 +79,7 @@ def own_columns() -> dict[str, Any]:
 
 
 STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
-"""The standard set: a draft a line, as `kept_scenes` has them."""
+"""The standard set: a draft a line, as `drafts` has them."""
 STANDARD_SEED = 0
 """Of the questions of the standard set."""
 WORK = "work"
@@ -141,8 +141,8 @@ def prepare(
         return _take(source, progress)
     require_engine()
     # Only here: whoever prepares nothing needs no physics engine.
+    from lmms_eval_tasks.worlds.drafts import write_drafts
     from lmms_eval_tasks.worlds.facts_and_clips import RenderedClip, Shooting, known_facts
-    from lmms_eval_tasks.worlds.kept_scenes import write_drafts
 
     with building(CARD.name) as build:
         work = build.folder / WORK
@@ -199,8 +199,7 @@ def _drafts(
     seed: int | None, size: SetSize, scenes: Path | None, work: Path, progress: Progress
 ) -> Sequence[SceneDraft]:
     """The scenes of a set; a folder keeps what is drawn, so that an interrupted call goes on."""
-    from lmms_eval_tasks.worlds.kept_scenes import read_drafts
-    from lmms_eval_tasks.worlds.new_scenes import make_drafts
+    from lmms_eval_tasks.worlds.drafts import make_drafts, read_drafts
 
     if seed is None:
         path = scenes or STANDARD_SCENES

@@ -10,7 +10,7 @@ from threading import Lock
 
 from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, digest_events
+from lmms_eval_tasks.worlds.drafts import SceneDraft, digest_events
 from lmms_eval_tasks.worlds.physics.filming import LOOK, SceneClip
 from lmms_eval_tasks.worlds.physics.other_worlds import intervene, make_twin, twin_scene
 from lmms_eval_tasks.worlds.physics.processes import Workers

@@ -17,7 +17,7 @@ from lmms_eval_tasks.worlds.physics.processes import Workers
 from lmms_eval_tasks.worlds.scenes.scene import Facts, Scene, Violation
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.worlds.kept_scenes import SceneDraft
+    from lmms_eval_tasks.worlds.drafts import SceneDraft
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +49,7 @@ def look(rendering_process: Workers) -> Look:
 @pytest.fixture(scope="session")
 def drafts() -> list[SceneDraft]:
     """The standard set."""
-    from lmms_eval_tasks.worlds.kept_scenes import read_drafts
+    from lmms_eval_tasks.worlds.drafts import read_drafts
 
     return read_drafts(STANDARD_SCENES)
 

@@ -17,10 +17,17 @@ from small_worlds import ball, both_at_once, prototype, scene
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_tasks.worlds import new_scenes
+from lmms_eval_tasks.worlds import drafts
+from lmms_eval_tasks.worlds.drafts import (
+    SceneDraft,
+    TriedScene,
+    digest_events,
+    draw_scene,
+    make_drafts,
+    read_drafts,
+    write_drafts,
+)
 from lmms_eval_tasks.worlds.facts_and_clips import all_facts
-from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, digest_events, read_drafts, write_drafts
-from lmms_eval_tasks.worlds.new_scenes import TriedScene, draw_scene, make_drafts
 from lmms_eval_tasks.worlds.physics.mechanics import problems_of
 from lmms_eval_tasks.worlds.physics.other_worlds import changed_field, intervene, settle
 from lmms_eval_tasks.worlds.physics.processes import Workers
@@ -161,11 +168,11 @@ def test_what_was_tried_before_an_interruption_is_not_tried_again(
     def make(number: int, folder: Path | None = tmp_path) -> list[SceneDraft]:
         return make_drafts(number, SEED, names=[FAMILY], processes=1, folder=folder)
 
-    monkeypatch.setattr(new_scenes, "_try", stop)
+    monkeypatch.setattr(drafts, "_try", stop)
     with pytest.raises(KeyboardInterrupt):
         make(5)
     assert tried == [0]
-    monkeypatch.setattr(new_scenes, "_try", count)
+    monkeypatch.setattr(drafts, "_try", count)
     one = make(1)
     assert tried == [0, 1, 2]
     # A call for more goes on where that one ended; one for as many tries none.
@@ -199,7 +206,7 @@ def only_family(monkeypatch: pytest.MonkeyPatch, *bodies: Any) -> None:
     def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
         return scene(*bodies, name=scene_id, seconds=1.5 if len(bodies) > 2 else 0.5)
 
-    monkeypatch.setattr(new_scenes, "families", lambda: {"odd": SceneFamily("odd", draw, lambda shown, random: ())})
+    monkeypatch.setattr(drafts, "families", lambda: {"odd": SceneFamily("odd", draw, lambda shown, random: ())})
 
 
 @pytest.mark.slow
@@ -213,7 +220,7 @@ def test_what_is_drawn_is_to_the_bit_what_is_read_again(tmp_path: Path, monkeypa
 
 @pytest.mark.slow
 def test_a_family_whose_scenes_are_all_thrown_away_is_named_with_the_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_scenes, "MOST_DRAWN", 1)
+    monkeypatch.setattr(drafts, "MOST_DRAWN", 1)
     for first, x, why in (
         (ball("red", 0.0), 0.6, "nothing happens"),
         (ball("red", 0.0, place=[0.0, 0.0, 0.8]), 0.6, "no body's removal changes"),

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from lmms_eval_tasks.worlds.new_scenes import draw_scene
+from lmms_eval_tasks.worlds.drafts import draw_scene
 from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
 from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
 from lmms_eval_tasks.worlds.physics.other_worlds import changed_field, twin_scene, without

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import benchmark as module
 from lmms_eval_tasks.worlds.benchmark import SetSize, prepare
 from lmms_eval_tasks.worlds.card import CARD, SPLIT
-from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, read_drafts, write_drafts
+from lmms_eval_tasks.worlds.drafts import SceneDraft, read_drafts, write_drafts
 from lmms_eval_tasks.worlds.physics import filming
 from lmms_eval_tasks.worlds.physics.filming import SceneClip
 from lmms_eval_tasks.worlds.questions.question import Question

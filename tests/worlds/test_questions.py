@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable, touching_at_start
 from lmms_eval_tasks.worlds.questions.balance import Balance
-from lmms_eval_tasks.worlds.questions.cause_and_effect import Instance, as_released, cause_sketch, instances_of
+from lmms_eval_tasks.worlds.questions.cause_and_effect import cause_sketch, evidence_of
 from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph
 from lmms_eval_tasks.worlds.questions.counterfactual import WORDINGS, Supposition, suppositions
 from lmms_eval_tasks.worlds.questions.perception import _order
@@ -184,15 +183,18 @@ def test_evidence_lies_around_the_last_act_of_the_cause_and_around_the_effect() 
         for name in (RED, GREEN, BLUE)
     ]
     facts = facts_of(events, [RED, GREEN, BLUE], sights=sights)
-    found = instances_of(facts, RED, FALLS)
-    assert found == [
-        Instance(RED, "cause", 0, 1, {0: [0.0, 0.0, 9.0, 9.0], 1: [4.0, 0.0, 13.0, 9.0]}),
-        Instance(BLUE, "effect", 2, 3, {2: [8.0, 0.0, 17.0, 9.0], 3: [12.0, 0.0, 21.0, 9.0]}),
-    ]
-    (first, _) = json.loads(as_released(found))
-    assert (first["evidence_start_time"], first["evidence_end_time"]) == ("00:00", "00:01")
+    cause, effect = evidence_of(facts, RED, FALLS)
+    assert cause == {
+        "evidence_start_time": "00:00",
+        "evidence_end_time": "00:01",
+        "evidence_instance_id": RED,
+        "evidence_rationale": f"The {RED} is the cause.",
+        "bboxes_in_range": {"0": [0.0, 0.0, 9.0, 9.0], "1": [4.0, 0.0, 13.0, 9.0]},
+    }
+    assert (effect["evidence_instance_id"], effect["evidence_start_time"]) == (BLUE, "00:02")
+    assert effect["bboxes_in_range"] == {"2": [8.0, 0.0, 17.0, 9.0], "3": [12.0, 0.0, 21.0, 9.0]}
     hidden = [sight for sight in sights if sight.body != RED or sight.time < 1]
-    assert instances_of(facts.model_copy(update={"sights": hidden}), RED, FALLS) == []
+    assert evidence_of(facts.model_copy(update={"sights": hidden}), RED, FALLS) == []
 
 
 WITHOUT_START = [one for one in CHAIN if one.kind != "starts"]

@@ -13,7 +13,7 @@ from worlds_recount import recount
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, STANDARD
-from lmms_eval_tasks.worlds.kept_scenes import SceneDraft
+from lmms_eval_tasks.worlds.drafts import SceneDraft
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
 from lmms_eval_tasks.worlds.scenes.scene import Facts
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -145,26 +145,19 @@ FEWEST_SECONDS = 2
 """Whole seconds that an instance must be seen in: the evaluator matches none that shares fewer."""
 
 
-class Instance(NamedTuple):
-    body: str
-    role: str
-    start: int
-    end: int
-    boxes: dict[int, list[float]]
-
-
 def evidence_slot(scene: Askable, rng: np.random.Generator) -> list[Sketch]:
     """Sketches of a scene's question, each with its evidence; none where the bodies are not seen long enough."""
     drawn = [cause_sketch(scene, rng, "evidence", 1) for _ in range(2 * TRIES)]
     return [
-        replace(sketch, fields={**sketch.fields, "evidence": as_released(instances)})
+        replace(sketch, fields={**sketch.fields, "evidence": json.dumps(entries)})
         for sketch in drawn
-        if sketch is not None and (instances := instances_of(scene.facts, sketch.fields["changed"], sketch.about[0]))
+        if sketch is not None and (entries := evidence_of(scene.facts, sketch.fields["changed"], sketch.about[0]))
     ]
 
 
-def instances_of(facts: Facts, cause: str, effect: EventKey) -> list[Instance]:
-    """The cause around the time when it last acts, and the bodies of the effect around the time of the effect."""
+def evidence_of(facts: Facts, cause: str, effect: EventKey) -> list[dict[str, Any]]:
+    """The cause around the time when it last acts, and the bodies of the effect around the time of the effect, in the
+    form of CaST-Bench's release, which `api.evidence.read_truth` reads; nothing where one is not seen long enough."""
     time = first_time(facts, effect)
     acts = [
         event.time
@@ -173,26 +166,11 @@ def instances_of(facts: Facts, cause: str, effect: EventKey) -> list[Instance]:
     ]
     bodies = [effect.body, *([effect.other] if effect.kind == "hits" else [])]
     wanted = [(cause, "cause", max(acts, default=time)), *((body, "effect", time) for body in bodies)]
-    found = [_instance(facts, *one) for one in wanted]
+    found = [_entry(facts, *one) for one in wanted]
     return [one for one in found if one] if all(found) else []
 
 
-def as_released(instances: list[Instance]) -> str:
-    """JSON of instances in the form of CaST-Bench's release, which `api.evidence.read_truth` reads."""
-    entries: list[dict[str, Any]] = [
-        {
-            "evidence_start_time": f"{one.start // 60:02d}:{one.start % 60:02d}",
-            "evidence_end_time": f"{one.end // 60:02d}:{one.end % 60:02d}",
-            "evidence_instance_id": one.body,
-            "evidence_rationale": f"The {one.body} is the {one.role}.",
-            "bboxes_in_range": {str(second): box for second, box in one.boxes.items()},
-        }
-        for one in instances
-    ]
-    return json.dumps(entries)
-
-
-def _instance(facts: Facts, body: str, role: str, time: float) -> Instance | None:
+def _entry(facts: Facts, body: str, role: str, time: float) -> dict[str, Any] | None:
     last = math.ceil(facts.scene.seconds) - 1
     start, end = max(0, math.floor(time - AROUND)), min(last, math.floor(time + AROUND))
     while end - start + 1 < FEWEST_SECONDS:
@@ -202,4 +180,12 @@ def _instance(facts: Facts, body: str, role: str, time: float) -> Instance | Non
     for sight in sorted(facts.sights, key=lambda one: one.time):
         if sight.body == body and sight.visible >= VISIBLE and start <= sight.time < end + 1:
             boxes.setdefault(math.floor(sight.time), sight.box)
-    return Instance(body, role, start, end, boxes) if start >= 0 and len(boxes) >= FEWEST_SECONDS else None
+    if start < 0 or len(boxes) < FEWEST_SECONDS:
+        return None
+    return {
+        "evidence_start_time": f"{start // 60:02d}:{start % 60:02d}",
+        "evidence_end_time": f"{end // 60:02d}:{end % 60:02d}",
+        "evidence_instance_id": body,
+        "evidence_rationale": f"The {body} is the {role}.",
+        "bboxes_in_range": {str(second): box for second, box in boxes.items()},
+    }
