@@ -25,9 +25,8 @@ from measuring import Options, print_ratio
 from lmms_eval_tasks.construct.engine import steps as asking_module
 from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import BuildConfig
-from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Asking, PipelineRow, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, PipelineRow, step
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 
 PROMPT = Prompt("describe", "You describe a number, in one sentence.\n{case}")

@@ -14,9 +14,8 @@ import pytest
 from stub_server import Player, as_text, material_of, player_of
 
 from lmms_eval_tasks.construct.engine.config import BuildConfig
-from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.running import BuiltSet, run_steps
-from lmms_eval_tasks.construct.engine.steps import PipelineRow, Step
+from lmms_eval_tasks.construct.engine.steps import Models, PipelineRow, Step
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Send, ServerError
 
 MODEL: dict[str, Any] = {"model": "m", "provider": "local", "first_delay": 0}

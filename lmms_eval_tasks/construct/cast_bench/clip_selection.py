@@ -16,8 +16,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from scipy import fft, ndimage
 
 from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, PixelBox
-from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, Removed, step
 from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.clips import FrameStream, PyavFrames
 from lmms_eval_tasks.utils.data.made import TimedBox, boxes_at, touched_pixels

@@ -34,8 +34,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     on_one_line,
     words_of,
 )
-from lmms_eval_tasks.construct.engine.roles import Form, is_refusal
-from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, Remove, Removed, is_refusal, step
 from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, read_span, until_good
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.errors import Problems

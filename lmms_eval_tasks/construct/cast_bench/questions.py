@@ -48,8 +48,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     subject_evidence,
     words_of,
 )
-from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, Remove, Removed, keep_each, step
 from lmms_eval_tasks.construct.engine.texts import (
     Refused,
     Unfit,

@@ -13,8 +13,7 @@ from pydantic import Field
 
 from lmms_eval_tasks.cast_bench.release import ANSWER, QuestionRoles
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
-from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import PipelineRow
+from lmms_eval_tasks.construct.engine.steps import Form, PipelineRow
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.core.text import clock
 

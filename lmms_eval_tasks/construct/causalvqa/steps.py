@@ -34,8 +34,7 @@ from lmms_eval_tasks.construct.causalvqa.rows import (
     option_faults,
     question_faults,
 )
-from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, Remove, Removed, keep_each, step
 from lmms_eval_tasks.construct.engine.texts import Fault, Refused, bare_words, unless_faulty, until_good
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import Cell, OneOf, RawText, ReleaseRow, mismatch, read_content, read_csv_form

@@ -51,8 +51,7 @@ from lmms_eval_tasks.construct.countervqa.rows import (
 )
 from lmms_eval_tasks.construct.countervqa.takes import Take, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts
-from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, Remove, Removed, step
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Verdict, question_faults
 from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.release import UnreadableClip

@@ -17,9 +17,17 @@ from typing import IO, Any, Generic
 
 import lmms_eval_tasks
 from lmms_eval_tasks.construct.engine.config import C
-from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
-from lmms_eval_tasks.construct.engine.steps import AskedReply, Asking, PipelineRow, Removed, Step, check_ids, roles_of
+from lmms_eval_tasks.construct.engine.steps import (
+    AskedReply,
+    Asking,
+    Models,
+    PipelineRow,
+    Removed,
+    Step,
+    check_ids,
+    roles_of,
+)
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256, replacing, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines

@@ -31,9 +31,8 @@ from lmms_eval_tasks.construct.curation.mining import Ints, distinct_clips, mine
 from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MODEL_SHARE, single_frame_filter
 from lmms_eval_tasks.construct.curation.vectors import Floats, read_vectors
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
-from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PipelineRow, Remove, Removed, Step, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Form, PipelineRow, Remove, Removed, Step, step
 from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, bare_words, holds_text, is_marked, until_good
 from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, VIDEOS
 from lmms_eval_tasks.utils.answers.opening import content

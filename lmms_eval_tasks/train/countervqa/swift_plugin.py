@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 from swift.rewards import ORM, AsyncORM, orms
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
-from lmms_eval_tasks.train.rewards.swift import judged_orm_class, orm_class, register
+from lmms_eval_tasks.train.rewards.functions import (
+    JUDGED_CAUSAL,
+    JUDGED_VISUAL,
+    judged_orm_class,
+    orm_class,
+    register,
+)
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.train.rewards.judged import RewardJudge

@@ -2,7 +2,6 @@
 
 from swift.rewards import ORM, orms
 
-from lmms_eval_tasks.train.rewards.functions import REWARDS
-from lmms_eval_tasks.train.rewards.swift import register
+from lmms_eval_tasks.train.rewards.functions import REWARDS, register
 
 register(orms, ORM, REWARDS)

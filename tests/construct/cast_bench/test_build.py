@@ -57,8 +57,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     roles_of,
     subject_evidence,
 )
-from lmms_eval_tasks.construct.engine.roles import Form, read_form
-from lmms_eval_tasks.construct.engine.steps import PipelineRow, Removed
+from lmms_eval_tasks.construct.engine.steps import Form, PipelineRow, Removed, read_form
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.judge.client import UnreadableReply

@@ -29,8 +29,7 @@ from lmms_eval_tasks.construct.cast_bench.clip_selection import (
 from lmms_eval_tasks.construct.cast_bench.descriptions import read_entries
 from lmms_eval_tasks.construct.cast_bench.questions import length_range, near_miss_fault, wanted_types
 from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, holds_id, words_of
-from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.steps import Asking
+from lmms_eval_tasks.construct.engine.steps import Asking, Models
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg

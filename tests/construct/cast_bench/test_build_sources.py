@@ -26,8 +26,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     QuestionRow,
 )
 from lmms_eval_tasks.construct.cast_bench.tracks import mask_box, run_lengths
-from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.steps import Asking, Removed
+from lmms_eval_tasks.construct.engine.steps import Asking, Models, Removed
 
 WIDTH, HEIGHT, LAST = 160, 120, 3
 

@@ -15,8 +15,7 @@ from refusals import refusal
 from lmms_eval_tasks.construct.causalvqa.pipeline import steps_of, write_release
 from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, QuestionPair
 from lmms_eval_tasks.construct.causalvqa.steps import pictures_of
-from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.steps import Asking, Removed
+from lmms_eval_tasks.construct.engine.steps import Asking, Models, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
 from lmms_eval_tasks.sample.words import reworded
 from lmms_eval_tasks.utils.core.forms import read_numbered_options

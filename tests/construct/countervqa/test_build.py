@@ -25,8 +25,8 @@ from lmms_eval_tasks.construct.countervqa.pipeline import log_lines
 from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
 from lmms_eval_tasks.construct.countervqa.steps import choose_pairs, judge_pairs
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
-from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.running import BuiltSet, run_steps
+from lmms_eval_tasks.construct.engine.steps import Models
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS
 from lmms_eval_tasks.registry import load_table

@@ -28,11 +28,12 @@ from stub_server import material_of
 from lmms_eval_tasks.construct.engine import steps as asking
 from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
-from lmms_eval_tasks.construct.engine.roles import Form, Models
 from lmms_eval_tasks.construct.engine.running import Pipeline, RowOutcome, run_steps
 from lmms_eval_tasks.construct.engine.steps import (
     AskedReply,
     Asking,
+    Form,
+    Models,
     PipelineRow,
     Remove,
     Removed,

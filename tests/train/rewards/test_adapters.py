@@ -18,9 +18,8 @@ from judge_server import JudgeServer, Say
 
 from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
-from lmms_eval_tasks.train.rewards.functions import REWARDS, score_answer
+from lmms_eval_tasks.train.rewards.functions import REWARDS, batch_samples, score_answer
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
-from lmms_eval_tasks.train.rewards.swift import batch_samples
 
 FOLDER = Path(rewards.__file__).parent
 GRAPH = json.dumps(

@@ -24,7 +24,7 @@ class Only(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Only())
 """
 SCORES = '''
-import lmms_eval_tasks.train.rewards.swift
+import lmms_eval_tasks.train.rewards.functions
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 graph = {"actions": [{"id": "a", "text": "C opens the tap"}, {"id": "b", "text": "C fills the cup"}],
