@@ -21,8 +21,7 @@ from measuring import Options, print_ratio
 from swift_trainings import FRAMES, SHOWN, add_environment, check_environment, pairs_of, run, tiny_model, write_set
 
 from lmms_eval_tasks.train.stages.commands import read_curves
-from lmms_eval_tasks.train.stages.configuration import LEAST_TOKENS, SIDE
-from lmms_eval_tasks.train.stages.stage import log_path
+from lmms_eval_tasks.train.stages.stage import LEAST_TOKENS, SIDE, log_path
 
 OPTIONS = (
     "--learning_rate", "1e-2", "--lr_scheduler_type", "cosine", "--warmup_ratio", "0.05", "--weight_decay", "0",

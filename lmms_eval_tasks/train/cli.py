@@ -10,9 +10,8 @@ from lmms_eval_tasks.cli.options import TRAIN, print_warnings
 from lmms_eval_tasks.registry import load_announced, registry
 from lmms_eval_tasks.train.stages.choices import KEYS, PLUGIN, WEIGHTS, ChoiceSets, write_choices
 from lmms_eval_tasks.train.stages.commands import add_commands
-from lmms_eval_tasks.train.stages.configuration import grpo_method, sft_method
 from lmms_eval_tasks.train.stages.new_stage import Written
-from lmms_eval_tasks.train.stages.stage import Inputs
+from lmms_eval_tasks.train.stages.stage import Inputs, grpo_method, sft_method
 from lmms_eval_tasks.utils.core.work import Progress
 
 Split = Annotated[str | None, typer.Option(help="Split of the set, where it has several.")]

@@ -17,8 +17,7 @@ from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
 from lmms_eval_tasks.train.stages.commands import read_curves
-from lmms_eval_tasks.train.stages.configuration import CHECKPOINTS
-from lmms_eval_tasks.train.stages.stage import last_checkpoint, log_path, steps_of
+from lmms_eval_tasks.train.stages.stage import CHECKPOINTS, last_checkpoint, log_path, steps_of
 from lmms_eval_tasks.utils.core.work import no_progress
 
 pytestmark = [

@@ -14,7 +14,7 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_of, frame_size
-from lmms_eval_tasks.construct.cast_bench import clip_selection, descriptions, questions
+from lmms_eval_tasks.construct.cast_bench import clip_steps, questions
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
@@ -117,7 +117,7 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
         width, height = frame or (0, 0)
         rows.append(ClipRow(id=clip.stem, clip=clip.name, width=width, height=height, last=last, instances=instances))
     if config.descriptions is not None:
-        edited = descriptions.read_edits(config.descriptions, {row.id: row for row in rows}, problems)
+        edited = clip_steps.read_edits(config.descriptions, {row.id: row for row in rows}, problems)
         rows = [row.model_copy(update={"edited": edited.get(row.id, {})}) for row in rows]
     problems.raise_if_any("Nothing can be built", "nothing was asked")
     return rows
@@ -125,12 +125,12 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
 
 def steps_of(config: CastBenchConfig) -> list[Step]:
     steps = [
-        clip_selection.measure_clips.given(config),
-        clip_selection.select_clips.given(config),
-        descriptions.split_instances,
-        descriptions.describe_looks.given(config),
-        descriptions.describe_actions.given(config),
-        descriptions.join_instances,
+        clip_steps.measure_clips.given(config),
+        clip_steps.select_clips.given(config),
+        clip_steps.split_instances,
+        clip_steps.describe_looks.given(config),
+        clip_steps.describe_actions.given(config),
+        clip_steps.join_instances,
         questions.write_questions.given(config),
         questions.check_question,
         questions.keep_distinct,

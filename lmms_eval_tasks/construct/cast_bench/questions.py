@@ -31,8 +31,7 @@ from lmms_eval_tasks.cast_bench.benchmark import wording_of
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OTHER, read_type, type_definitions
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.cast_bench.release import ANSWER
-from lmms_eval_tasks.construct.cast_bench.clip_selection import blacken, clip_images, spread_seconds
-from lmms_eval_tasks.construct.cast_bench.descriptions import EditedText
+from lmms_eval_tasks.construct.cast_bench.clip_steps import EditedText, blacken, clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,

@@ -28,9 +28,8 @@ from lmms_eval_tasks.train.countervqa.training_set import (
     tested_clips,
 )
 from lmms_eval_tasks.train.stages.commands import Source, Tests, Videos, add_commands, show_comparison
-from lmms_eval_tasks.train.stages.configuration import grpo_method, sft_method
 from lmms_eval_tasks.train.stages.new_stage import Written, compare_with_tests, write_stage
-from lmms_eval_tasks.train.stages.stage import Inputs
+from lmms_eval_tasks.train.stages.stage import Inputs, grpo_method, sft_method
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names

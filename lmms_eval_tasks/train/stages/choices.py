@@ -14,9 +14,8 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train import rewards
-from lmms_eval_tasks.train.stages.configuration import SFT, Method
 from lmms_eval_tasks.train.stages.new_stage import TestedClip, Written, write_stage
-from lmms_eval_tasks.train.stages.stage import Inputs, TrainingItem
+from lmms_eval_tasks.train.stages.stage import SFT, Inputs, Method, TrainingItem
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError

@@ -13,9 +13,18 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.train.stages.configuration import GRPO, SFT, Frames, read_options, read_own_rewards
 from lmms_eval_tasks.train.stages.new_stage import ClipComparison, Written
-from lmms_eval_tasks.train.stages.stage import Inputs, export_weights, log_path, run_training
+from lmms_eval_tasks.train.stages.stage import (
+    GRPO,
+    SFT,
+    Frames,
+    Inputs,
+    export_weights,
+    log_path,
+    read_options,
+    read_own_rewards,
+    run_training,
+)
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table

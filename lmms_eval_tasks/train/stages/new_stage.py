@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.train.stages.configuration import Method
-from lmms_eval_tasks.train.stages.stage import Inputs, TrainingItem, write_training
+from lmms_eval_tasks.train.stages.stage import Inputs, Method, TrainingItem, write_training
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import summarize_names

@@ -31,8 +31,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import read_plan
 from lmms_eval_tasks.construct.cast_bench import build
-from lmms_eval_tasks.construct.cast_bench.clip_selection import ClipMeasures, measure_clips
-from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances
+from lmms_eval_tasks.construct.cast_bench.clip_steps import ClipMeasures, join_instances, measure_clips
 from lmms_eval_tasks.construct.cast_bench.pipeline import steps_of
 from lmms_eval_tasks.construct.cast_bench.questions import (
     Choice,
@@ -259,7 +258,7 @@ def test_a_clip_goes_by_its_measures(config: CastBenchConfig, tmp_path: Path, mo
         (CLIP.model_copy(update={"width": 0}), (0, 0, 0), "unreadable clip: c.mp4"),
     ):
         monkeypatch.setattr(
-            "lmms_eval_tasks.construct.cast_bench.clip_selection.measure_clip", lambda _, m=measured: ClipMeasures(*m)
+            "lmms_eval_tasks.construct.cast_bench.clip_steps.measure_clip", lambda _, m=measured: ClipMeasures(*m)
         )
         _, removed, _ = outcome([measure_clips.given(chosen)], [row], chosen, tmp_path, {})
         assert removed.get("c", "").removeprefix("clips by measure: ") == reason

@@ -14,7 +14,7 @@ from PIL import Image
 from scipy import ndimage
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, read_type, type_definitions
-from lmms_eval_tasks.construct.cast_bench.clip_selection import (
+from lmms_eval_tasks.construct.cast_bench.clip_steps import (
     Picture,
     blacken,
     blur_around,
@@ -24,9 +24,9 @@ from lmms_eval_tasks.construct.cast_bench.clip_selection import (
     crop_side,
     measure_clip,
     outline,
+    read_entries,
     spread_seconds,
 )
-from lmms_eval_tasks.construct.cast_bench.descriptions import read_entries
 from lmms_eval_tasks.construct.cast_bench.questions import length_range, near_miss_fault, wanted_types
 from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, holds_id, words_of
 from lmms_eval_tasks.construct.engine.steps import Asking, Models

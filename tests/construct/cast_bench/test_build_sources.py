@@ -17,7 +17,7 @@ from pycocotools import mask as coco
 from refusals import refusal
 
 from lmms_eval_tasks.construct.annotate.answer_files import EditedEntry
-from lmms_eval_tasks.construct.cast_bench.descriptions import describe_actions, describe_looks
+from lmms_eval_tasks.construct.cast_bench.clip_steps import describe_actions, describe_looks
 from lmms_eval_tasks.construct.cast_bench.pipeline import read_sources, source_files, write_release
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,

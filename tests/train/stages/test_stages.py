@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from lmms_eval_tasks.train.stages.commands import BLOCKS, WIDTH, draw_curves, read_curves, spark_line
-from lmms_eval_tasks.train.stages.configuration import Frames, base_options, configuration_text, read_options
 from lmms_eval_tasks.train.stages.new_stage import TestedClip, compare_clips, namesakes
+from lmms_eval_tasks.train.stages.stage import Frames, base_options, configuration_text, read_options
 from lmms_eval_tasks.utils.core.errors import InputError
 
 
