@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
-from itertools import count
+from itertools import count, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -268,8 +268,7 @@ def find_episodes(
         raise InputError(f"{path}: Expected at most {MOST:,} episodes, but got {sum(lengths):,}.")
     name = f"{info.name}-{SPLIT}.tfrecord"
     files = [f"{name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
-    blocks = reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK)
-    places = [(file, place) for file, start, length in blocks for place in range(start, start + length)]
+    places = list(reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK))
     wanted = {number: places[number] for number in sorted(numbers) if number < len(places)}
     for path in sorted(folder.glob(f"{glob.escape(name)}-*-of-*")) if wanted else ():
         if path.name not in files:
@@ -301,24 +300,20 @@ def _read_file(path: Path, length: int, problems: Problems) -> list[TfRecord]:
     return []
 
 
-def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the order in which records of several files are read, as `tf.data.Dataset.interleave` does it."""
-    waiting = [file for file, length in enumerate(lengths) if length][::-1]
-    taken = [0] * len(lengths)
-    slots: list[int | None] = [None] * together
-    while waiting or any(file is not None for file in slots):
-        for slot, file in enumerate(slots):
-            if file is None:
-                if not waiting:
-                    continue
-                file = slots[slot] = waiting.pop()
-            count = min(block, lengths[file] - taken[file])
-            if count:
-                yield file, taken[file], count
-                taken[file] += count
+def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int]]:
+    """Yield files and places in them in the order in which `tf.data.Dataset.interleave` reads several files."""
+    files = (iter([(file, place) for place in range(length)]) for file, length in enumerate(lengths) if length)
+    turns = list(islice(files, together))
+    while turns:
+        going_on = []
+        for records in turns:
+            taken = list(islice(records, block))
+            yield from taken
             # That a file has no more is seen only when one more is asked for.
-            if count < block:
-                slots[slot] = None
+            following = records if len(taken) == block else next(files, None)
+            if following is not None:
+                going_on.append(following)
+        turns = going_on
 
 
 def read_frames(record: TfRecord) -> Iterator[NDArray[np.uint8]]:

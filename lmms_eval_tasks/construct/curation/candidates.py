@@ -4,7 +4,7 @@ other.
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 import re
 import unicodedata
 from collections import defaultdict
@@ -173,16 +173,13 @@ def find_rule(name: str) -> Rule:
     """A rule of ours, or a function of another package as ``package.module:function``."""
     if name in RULES:
         return RULES[name]
-    module, _, function = name.replace(":", ".").rpartition(".")
-    reason = ""
-    if module:
-        try:
-            rule = getattr(importlib.import_module(module), function)
-            if callable(rule):
-                return rule  # type: ignore[no-any-return]
-            reason = " It is not a function."
-        except Exception as error:  # whatever importing somebody else's module raises
-            reason = f" ({first_line(error)})"
+    try:
+        rule = pkgutil.resolve_name(name)
+        if callable(rule):
+            return rule  # type: ignore[no-any-return]
+        reason = " It is not a function."
+    except Exception as error:  # whatever importing somebody else's module raises
+        reason = f" ({first_line(error)})"
     raise InputError(f"Expected a rule, one of {', '.join(RULES)} or package.module:function, but got {name}.{reason}")
 
 
