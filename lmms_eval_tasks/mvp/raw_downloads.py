@@ -135,18 +135,16 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
     name, place = next((one for one in found if one[1].exists()), (names[-1] if names else name, None))
     if place is None:
         return RawClip(None, str(name))
+    what, thing = "", "it"
     if not (place.is_dir() if is_folder else place.is_file()):
         what = f"Expected {'a folder' if is_folder else 'a regular file'}, but got something else."
-        remedy = "unpack the download again, or delete it to go on without this clip."
+    elif is_folder and (lacking := [picture for picture in PICTURES if not (place / picture).is_file()]):
+        got = f"{len(PICTURES) - len(lacking)} (without {summarize_names(lacking, 3)})"
+        what = f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got {got}."
+        thing = "the folder"
+    if what:
+        remedy = f"unpack the download again, or delete {thing} to go on without this clip."
         problems.add(str(place), what, remedy=remedy)
-        return RawClip(None, str(name))
-    if is_folder and (lacking := [picture for picture in PICTURES if not (place / picture).is_file()]):
-        problems.add(
-            str(place),
-            f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got "
-            f"{len(PICTURES) - len(lacking)} (without {summarize_names(lacking, 3)}).",
-            remedy="unpack the download again, or delete the folder to go on without this clip.",
-        )
         return RawClip(None, str(name))
     return RawClip(scene_clip(place) if is_folder else webm_clip(place) if is_webm else place, str(name))
 

@@ -142,8 +142,7 @@ def prepare(
         return _take(source, progress)
     require_engine()
     # Only here: whoever prepares nothing needs no physics engine.
-    from lmms_eval_tasks.worlds.drafts import write_drafts
-    from lmms_eval_tasks.worlds.facts_and_clips import RenderedClip, Shooting, known_facts
+    from lmms_eval_tasks.worlds.drafts import RenderedClip, Shooting, known_facts, write_drafts
 
     with building(CARD.name) as build:
         work = build.folder / WORK

@@ -49,8 +49,7 @@ def export_countervqa(
         lmms-eval-tasks worlds export countervqa --out set --scenes 100
         lmms-eval-tasks worlds export countervqa --out set --family stack --seed 3
     """
-    from lmms_eval_tasks.worlds.drafts import make_drafts
-    from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+    from lmms_eval_tasks.worlds.drafts import all_facts, make_drafts
     from lmms_eval_tasks.worlds.physics.filming import SceneClip, film
 
     if (out / "questions.jsonl").exists():

@@ -57,6 +57,6 @@ def drafts() -> list[SceneDraft]:
 @pytest.fixture(scope="session")
 def standard_facts(drafts: list[SceneDraft]) -> list[Facts]:
     """What is known of the first scene of each family; it raises where something else happens than in the draft."""
-    from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+    from lmms_eval_tasks.worlds.drafts import all_facts
 
     return all_facts([next(one for one in drafts if one.scene.family == family) for family in FAMILIES], processes=1)

@@ -21,13 +21,13 @@ from lmms_eval_tasks.worlds import drafts
 from lmms_eval_tasks.worlds.drafts import (
     SceneDraft,
     TriedScene,
+    all_facts,
     digest_events,
     draw_scene,
     make_drafts,
     read_drafts,
     write_drafts,
 )
-from lmms_eval_tasks.worlds.facts_and_clips import all_facts
 from lmms_eval_tasks.worlds.physics.mechanics import problems_of
 from lmms_eval_tasks.worlds.physics.other_worlds import changed_field, intervene, settle
 from lmms_eval_tasks.worlds.physics.processes import Workers

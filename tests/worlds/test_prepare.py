@@ -124,7 +124,7 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
         plain_clip(task)
 
     monkeypatch.setattr(module, "_drafts", lambda *_: own)
-    monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.known_facts", lambda *_: [])
+    monkeypatch.setattr("lmms_eval_tasks.worlds.drafts.known_facts", lambda *_: [])
     monkeypatch.setattr(module, "questions_of_set", lambda *_: sample_questions())
     monkeypatch.setattr(filming, "Workers", lambda processes, renders: nullcontext(Here()))
     monkeypatch.setattr(filming, "make_clip", make)

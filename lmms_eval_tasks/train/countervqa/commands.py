@@ -7,7 +7,6 @@ II), and the ablations of Table 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -145,24 +144,24 @@ def grpo(
 
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
-    chosen = ABLATIONS[ablation]
-    if not chosen.by_graph and (causal_weight is not None or visual_weight is not None):
+    by_graph = ablation != BY_VERDICT
+    if not by_graph and (causal_weight is not None or visual_weight is not None):
         given = "--causal-weight" if causal_weight is not None else "--visual-weight"
         raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
     # Rewards of weight 0 are logged and teach nothing.
     weights = {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
-    if chosen.by_graph:
+    if by_graph:
         causal = ALPHA if causal_weight is None else causal_weight
         visual = BETA if visual_weight is None else visual_weight
         weights = {"causal": causal, "visual": visual, "verdict": 0.0}
     method = grpo_method(ablation, weights, PLUGIN, inputs.rewards, inputs.options)
-    _check_model(inputs.model, ablation, chosen)
+    _check_model(inputs.model, ablation)
     questions = read_set(inputs.source, inputs.videos)
     rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
     items = reward_items(questions, rewards)
     if not items:
         reason = ": no graph leads over several links, and no outcome has other causes" if "causal" in rewards else ""
-        remedy = "\nRemedy: give --visual-weight a weight." if chosen.by_graph and "visual" not in rewards else ""
+        remedy = "\nRemedy: give --visual-weight a weight." if by_graph and "visual" not in rewards else ""
         raise InputError(
             f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has "
             f"none{reason}.{remedy}"
@@ -177,35 +176,30 @@ PLUGIN = Path(__file__).with_name("swift_plugin.py")
 """Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """A row of the paper's Table 3."""
-
-    by_graph: bool
-    before: str | None
-
-
-ABLATIONS: Mapping[str, Ablation] = {
-    "full": Ablation(by_graph=True, before=REASONING),
-    "standard-reward": Ablation(by_graph=False, before=REASONING),
-    "no-distillation": Ablation(by_graph=True, before=ANSWERS),
-    "grpo-only": Ablation(by_graph=True, before=None),
+BY_VERDICT = "standard-reward"
+"""The one row whose reward is not computed from the graph."""
+ABLATIONS: Mapping[str, str | None] = {
+    "full": REASONING,
+    BY_VERDICT: REASONING,
+    "no-distillation": ANSWERS,
+    "grpo-only": None,
 }
+"""The rows of the paper's Table 3, each with the stage before it."""
 
 
-def _check_model(model: str, name: str, ablation: Ablation) -> None:
+def _check_model(model: str, ablation: str) -> None:
     """Refuse a model whose stages before are not those of the row."""
     trained = read_trained_on(Path(model))
     stages = [stage.method for stage in trained.stages] if trained else []
-    expected = [ablation.before] if ablation.before else []
-    if stages != expected:
-        wanted = f"weights of one stage, {ablation.before}" if ablation.before else "a model that was not trained here"
+    before = ABLATIONS[ablation]
+    if stages != ([before] if before else []):
+        wanted = f"weights of one stage, {before}" if before else "a model that was not trained here"
         remedy = {
             REASONING: "Remedy: train countervqa sft --reasoning cot.jsonl, then export, and give --model its folder.",
             ANSWERS: "Remedy: train countervqa sft without --reasoning, then export, and give --model its folder.",
             None: "Remedy: give --model a model as it was released.",
-        }[ablation.before]
+        }[before]
         raise InputError(
-            f"Expected --model to be {wanted}, for --ablation {name}, but {model} has "
+            f"Expected --model to be {wanted}, for --ablation {ablation}, but {model} has "
             f"{', then '.join(stages) or 'none'} behind it.\n{remedy}"
         )
