@@ -17,7 +17,6 @@ from lmms_eval_tasks.finished.submit import submit
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_card import CARD
 from lmms_eval_tasks.runs.saved_answers import read_responses
-from lmms_eval_tasks.utils.answers.choice import grade_choice
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -108,12 +107,13 @@ def test_answers_that_a_run_only_kept_are_scored_submitted_and_replayed(
 def test_what_a_changed_scorer_changes_is_named_number_by_number(
     guessed: HostRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def strict(row: Mapping[str, Any], response: object, **given: Any) -> Record:
-        # Only the items of CausalVQA have two versions.
-        unread = response == "A" and "version" in row
-        return grade_choice(row, "I cannot tell." if unread else response, **given)
+    of = Record.of
 
-    monkeypatch.setattr("lmms_eval_tasks.utils.answers.choice.grade_choice", strict)
+    def strict(row: Mapping[str, Any], answered: str | None, *given: Any) -> Record:
+        # Only the items of CausalVQA have two versions.
+        return of(row, None if answered == "A" and "version" in row else answered, *given)
+
+    monkeypatch.setattr(Record, "of", strict)
     saved = guessed.samples(DEBUG)
     said = sum(sample["filtered_resps"] == "A" for sample in saved)
     made = call("rescore", guessed.out, "--out", tmp_path / "again")

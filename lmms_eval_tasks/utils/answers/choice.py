@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements, words
-from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
 from lmms_eval_tasks.utils.answers.opening import (
     Token,
     fold,
@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.answers.opening import (
     tokenize,
 )
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.record import GradedItem
 
 _POLES = ("yes", "no")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -464,23 +464,6 @@ def _ends(line: str) -> list[str]:
     return [line, *sentences[:1], *sentences[-1:]]
 
 
-def grade_choice(
-    row: Row, response: object, *, stratum: Mapping[str, str], fields: Mapping[str, Any] | None = None
-) -> Record:
-    """Grade one response to a multiple-choice item."""
-    answered = None
-    if row["asked"] and isinstance(response, str):
-        answered = read_choice(response, row["options"], cut_off=row.get("cut_off", False))
-    return Record.of(row, answered, stratum, fields or {})
-
-
-def with_official_reading(record: Record, official: str | None) -> Record:
-    """The record with what the benchmark's own extractor reads, compared with the key as its scorer does."""
-    answered = official if record.asked else None
-    correct = None if record.unscored_reason else answered == record.expected
-    return record.with_fields(official_answered=answered, official_correct=correct)
-
-
 def choice_grader(
     read_official: Callable[[str], str | None] | None = None, stratum: Stratum = (), fields: Fields = ()
 ) -> Grade:
@@ -497,12 +480,19 @@ def choice_grader(
             task.
     """
 
+    def read(row: Row, response: object) -> str | None:
+        if not isinstance(response, str):
+            return None
+        return read_choice(response, row["options"], cut_off=row.get("cut_off", False))
+
+    plain = grader(read, stratum, fields)
+    if read_official is None:
+        return plain
+
     def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
-        own = fields_of(row, response, task, fields)
-        record = grade_choice(row, response, stratum=stratum_of(row, stratum), fields=own)
-        if read_official is not None:
-            official = read_official(response) if isinstance(response, str) else None
-            record = with_official_reading(record, official)
-        return GradedItem(record)
+        record = plain(row, response, task).record
+        official = read_official(response) if record.asked and isinstance(response, str) else None
+        correct = None if record.unscored_reason else official == record.expected
+        return GradedItem(record.with_fields(official_answered=official, official_correct=correct))
 
     return grade

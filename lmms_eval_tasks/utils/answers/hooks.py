@@ -217,24 +217,14 @@ Fields = Sequence[str] | Callable[[Row, object, RunningTask], Mapping[str, Any]]
 """Columns that a record repeats among its fields, or names and values from a row, the response and the task."""
 
 
-def stratum_of(row: Row, stratum: Stratum) -> dict[str, str]:
-    """Names and values by which the scores of a row are broken down."""
-    return dict(stratum(row)) if callable(stratum) else {name: row[name] for name in stratum}
-
-
-def fields_of(row: Row, response: object, task: RunningTask, fields: Fields) -> dict[str, Any]:
-    """The fields of a record, the last of them how its item was asked."""
-    own = fields(row, response, task) if callable(fields) else {name: row[name] for name in fields}
-    return {**own, "prompt": task.settings.signature}
-
-
 def grader(read: Callable[[Row, object], str | None], stratum: Stratum, fields: Fields) -> Grade:
     """Return a grader by what reads the answer to a row; what was not asked is not read."""
 
     def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
         answered = read(row, response) if row["asked"] else None
-        own = fields_of(row, response, task, fields)
-        return GradedItem(Record.of(row, answered, stratum_of(row, stratum), own))
+        parts = stratum(row) if callable(stratum) else {name: row[name] for name in stratum}
+        own = fields(row, response, task) if callable(fields) else {name: row[name] for name in fields}
+        return GradedItem(Record.of(row, answered, parts, {**own, "prompt": task.settings.signature}))
 
     return grade
 

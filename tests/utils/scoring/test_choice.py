@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.utils.answers.choice import choice_grader, grade_choice, with_official_reading
+from lmms_eval_tasks.utils.answers.choice import choice_grader
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings, ask_choice
 from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE
 from lmms_eval_tasks.utils.scoring.record import LogForm, LogLine, Outcome, Record, UnscoredReason, log_line
@@ -22,8 +22,8 @@ LOGGED = Record("q", "q", {"part": "big", "kind": "a"}, "A", "A", Outcome.CORREC
 
 
 def grade(response: object, official: str | None = None, **changes: Any) -> Record:
-    record = grade_choice({**ROW, **changes}, response, stratum={"difficulty": "easy"})
-    return with_official_reading(record, official)
+    own: Any = choice_grader(lambda text: official, lambda row: {"difficulty": "easy"})
+    return own({**ROW, **changes}, response, SimpleNamespace(settings=TaskSettings())).record
 
 
 def test_outcomes_and_what_they_count() -> None:
