@@ -11,15 +11,8 @@ from typing import NamedTuple
 
 from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements, words
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
-from lmms_eval_tasks.utils.answers.opening import (
-    Token,
-    fold,
-    letter_ordinals,
-    open_response,
-    plain_text,
-    takes_back,
-    tokenize,
-)
+from lmms_eval_tasks.utils.answers.language import Token, fold, letter_ordinals, takes_back, tokenize
+from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
-from lmms_eval_tasks.utils.answers.opening import Token, is_letter, load_words
+from lmms_eval_tasks.utils.answers.language import Token, Words, both_ends
 
-_WORDS, _ = load_words(Path(__file__).with_name("words.json"))
-# Of scripts without spaces: looked for at the end of what stands before the letter, or the start of what is behind.
-words = SimpleNamespace(
-    **{role.upper(): tuple(of) if role.startswith(("before_", "after_")) else of for role, of in _WORDS.items()}
-)
-
+words = Words("words.json")
 STOPS = frozenset({"\n", ".", "!", "?", "。", "।", "۔", "…", ";", ".."})
 PAUSES = STOPS | {","}
 OPENERS = frozenset("\"'([<{«「『【〈《|>*-–—→=:")
@@ -32,10 +25,9 @@ Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "revise"
 # cut off ("states that", "is"), or a sentence about something else.
 After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discussed", "open"]
 Verdict = TypeVar("Verdict", bound=str)
-Words: TypeAlias = frozenset[str] | tuple[str, ...]
 
 
-def until(listed: Iterable[str], ends: Words) -> list[str]:
+def until(listed: Iterable[str], ends: Collection[str]) -> list[str]:
     return list(takewhile(lambda word: word not in ends, listed))
 
 
@@ -79,7 +71,7 @@ class Mention:
         return self._words[self.last + 1 : self.last + 1 + reach]
 
     def is_capital(self, at: int) -> bool:
-        return is_letter(self.tokens[at]) and self.tokens[at].raw.isupper()
+        return self.tokens[at].is_letter and self.tokens[at].raw.isupper()
 
     def is_function(self, at: int) -> bool:
         """Whether the words at a position may follow a letter but not the article "A": "because", "rather than"."""
@@ -151,7 +143,7 @@ class Mention:
                 elif word not in _AROUND_LETTER and (word not in words.PERHAPS or joiner in ("", ",")):
                     break
                 at += 1
-            if at >= len(self.tokens) or not is_letter(self.tokens[at]) or not self._joins(at, joiner):
+            if at >= len(self.tokens) or not self.tokens[at].is_letter or not self._joins(at, joiner):
                 return
             self.letters.append(self.word(at).upper())
             self.last = at
@@ -182,10 +174,10 @@ class Mention:
 @dataclass(frozen=True)
 class Rule(Generic[Verdict]):
     example: str
-    words: Words | None
+    words: Collection[str] | None
     then: Verdict | Callable[[Mention, int], Verdict | None]
-    before: Words | None = None
-    following: Words | None = None
+    before: Collection[str] | None = None
+    following: Collection[str] | None = None
 
 
 class RuleTable(Generic[Verdict]):
@@ -463,7 +455,6 @@ _COMPLEMENTS: RuleTable[After] = RuleTable(
 
 Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
 
-_HEAD, _TAIL = 300, 900
 _SENTENCE = 40
 _NEAR = 16
 _LINE = 14
@@ -500,10 +491,7 @@ def statements(tokens: Sequence[Token]) -> list[Statement]:
     stated: list[Statement] = []
     end = 0
     words_of_text = padded_words(tokens)
-    places = [at for at, token in enumerate(tokens) if is_letter(token)]
-    if len(places) > _HEAD + _TAIL:
-        places = places[:_HEAD] + places[-_TAIL:]
-    for at in places:
+    for at in both_ends([at for at, token in enumerate(tokens) if token.is_letter]):
         if at < end:
             continue
         mention = Mention(tokens, words_of_text, at)
@@ -542,7 +530,7 @@ def _is_plausible(mention: Mention) -> bool:
     token, following = mention.tokens[mention.at], mention.word(mention.last + 1)
     upper = token.raw.isupper()
     behind = mention.tokens[mention.at + 1 : mention.at + 2]
-    if token.raw.islower() and token.word in ARTICLE_LIKE and any(map(is_letter, behind)):
+    if token.raw.islower() and token.word in ARTICLE_LIKE and behind[:1] and behind[0].is_letter:
         # An article or preposition before the letter itself: "a opção correta é a C".
         return False
     labelled = mention.option or mention.cue in ("label", "choose")

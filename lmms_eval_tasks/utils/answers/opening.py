@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 HEAD_CHARS = 6_000
@@ -71,18 +70,6 @@ _BEHIND = re.compile(r"(?:\s{0,9}</?\|?[a-z_]{1,30}\|?>)+\Z", re.IGNORECASE)
 _BEHIND_CHARS = 100
 _SPACES = re.compile(r"[^\S\n]+")
 _BLANK_LINES = re.compile(r"\n\s*")
-
-_ACCENTED_ALONE = re.compile(
-    r"(?<![^\W\d_])(?:[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017f]|[A-Za-z][\u0300-\u036f]+)(?![^\W\d_]|[\u0300-\u036f])"
-)
-# Only look-alikes that stand for the same place in both alphabets, or for no place a short list of options reaches.
-_LOOK_ALIKE_ALONE = re.compile(r"(?<![^\W_])[\u0391\u0392\u0395\u0410\u0421](?![^\W_])")
-_LOOK_ALIKES = {"\u0391": "A", "\u0392": "B", "\u0395": "E", "\u0410": "A", "\u0421": "C"}
-# "Уеѕ" in Cyrillic letters is a yes.
-_LOOK_ALIKE_WORD = re.compile(r"(?<![^\W\d_])(?=[a-z]{0,2}[^\x00-\x7f])[^\W\d_]{2,3}(?![^\W\d_])", re.IGNORECASE)
-_LOOK_ALIKE_LETTERS = str.maketrans("уеѕоγυεοԁіУЕЅОΥΕΝΟүҮ", "yesoyyeodiYESOYENOyY")
-_QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "´": "'", "“": '"', "”": '"', "„": '"', "−": "-"})
-_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170)
 
 _ANSWER_TAGS = "(?:(?:final|your|my)[ _-]?)?(?:answer|choice|option|conclusion|response|verdict|solution)"
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -210,35 +197,6 @@ def shorten(text: str) -> str:
     return squeezed if is_short else f"{squeezed[:HEAD_CHARS]}\n…\n{squeezed[-TAIL_CHARS:]}"
 
 
-def fold(text: str) -> str:
-    """Replace characters by their plain forms: full-width, styled and circled letters, typographic quotes, accents."""
-    text = _LOOK_ALIKE_ALONE.sub(lambda match: _LOOK_ALIKES[match.group()], _ACCENTED_ALONE.sub("~", text))
-    if not text.isascii():
-        text = _LOOK_ALIKE_WORD.sub(_plain_yes_no, text)
-    return text.translate(_QUOTES).translate({ord(char): _plain(char) for char in set(text)})
-
-
-def _plain_yes_no(word: re.Match[str]) -> str:
-    plain = word[0].translate(_LOOK_ALIKE_LETTERS)
-    return plain if plain.lower() in ("yes", "no") else word[0]
-
-
-@lru_cache(maxsize=4_096)
-def _plain(char: str) -> str:
-    category = unicodedata.category(char)
-    if char == "\n":
-        return char
-    if category in ("Mn", "Me", "Cf"):
-        return ""
-    if category.startswith(("C", "Z")):
-        return " "
-    for start in _EMOJI_LETTER_BLOCKS:
-        if start <= ord(char) < start + 26:
-            return chr(ord(char) - start + ord("A"))
-    folded = unicodedata.normalize("NFKD", char)
-    return "".join(part for part in folded if unicodedata.category(part) != "Mn")
-
-
 @lru_cache(maxsize=RECENT_TEXTS)
 def plain_text(text: str) -> str:
     """A text in plain letters, without markup, in which a reader can look for words."""
@@ -246,105 +204,6 @@ def plain_text(text: str) -> str:
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
     return _BLANK_LINES.sub("\n", _SPACES.sub(" ", text)).strip()
-
-
-_ORDINALS = ("first", "second", "third", "fourth", "fifth")
-_ORDINAL_OPTION = re.compile(
-    rf"(?i)\b(?:the )?({'|'.join(_ORDINALS)}|last) (?:answer )?(?:option|candidate|alternative|statement)\b"
-    r"(?! is (?:option )?[A-Z]\b)"
-)
-
-
-def letter_ordinals(plain: str, options: int) -> str:
-    """Name options counted in words by their letters: "the second option" is option B."""
-
-    def letter(match: re.Match[str]) -> str:
-        word = match[1].casefold()
-        return f"option {chr(65 + (options - 1 if word == 'last' else _ORDINALS.index(word)))}"
-
-    return _ORDINAL_OPTION.sub(letter, plain)
-
-
-_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？](?!\s|\Z)[^.!?。！？\n]*)*[.!?。！？]*\s*")
-_COMMITTED = re.compile(
-    r"\b(?:answer|verdict|conclusion|choice|prediction|judge?ment)\b[\"'*_`]{0,4}"
-    r"(?:[^.!?:\n]{0,30}\b(?:is|be)\b|\s{0,2}[:=])|答案|boxed|begin_of_box|<(?:final_?)?answer>",
-    re.IGNORECASE,
-)
-_RECONSIDERS = re.compile(
-    r"\W{0,9}(?:(?:oh|but|and|so|hmm+|no)\W{1,3})?(?:wait|hmm+|hold on|actually|but|however|let me|let's|now|on second"
-    r"|alternatively|maybe|perhaps|possibly|i need|i should)\b",
-    re.IGNORECASE,
-)
-
-
-_DANGLING = re.compile(
-    r"(?:\bto \w+|\b(?:a|an|the|and|or|but|nor|so|that|which|who|whom|whose|what|when|where|while|whether|because|since"
-    r"|as|if|although|though|unless|until|than|then|of|in|on|at|by|for|from|into|onto|over|under|with|without|about"
-    r"|between|through|during|before|after|to|he|she|it|they|we|i|you|his|her|its|their|our|my|your|this|these|those|there"
-    r"|is|are|was|were|be|been|being|am|has|have|had|does|do|did|will|would|can|could|should|might|may|must|also|not|very|more"
-    r"|most|just|even|needs?|says|mentions|seems|looks|appears|shows)|\w,)\s*\Z",
-    re.IGNORECASE,
-)
-"""Words and marks that no sentence ends with."""
-
-
-def breaks_off(text: str) -> bool:
-    """Whether a text of several sentences ends amid one: "…, but the man also"."""
-    sentences = _SENTENCE_END.split(text[-_READ_BEHIND:])
-    return len(sentences) > 1 and len(sentences[-1].split()) > 1 and bool(_DANGLING.search(sentences[-1][-40:]))
-
-
-_LIST_LABEL = re.compile(r"(?:\A|\n|[;.] )[ \t]*\W{0,3}([A-Z])[.):] ")
-
-
-def committed(text: str) -> str:
-    """Of a text that was cut off, the sentences that commit it to an answer: the first, and those with a label."""
-    kept: list[str] = []
-    labels = {label[1] for label in _LIST_LABEL.finditer(text)}
-    for place, sentence in enumerate(_SENTENCE.findall(text.lstrip())):
-        if not place and len(labels) > 1:
-            continue
-        if place and _RECONSIDERS.match(sentence):
-            kept = []
-        if not place or _COMMITTED.search(sentence):
-            kept.append(sentence)
-    return "".join(kept)
-
-
-_FIRMLY = (
-    r"i(?:'ve| have| just)? chang(?:e|ed) my (?:mind|answer)|i take (?:that|it|this) back"
-    r"|(?:scratch|strike|ignore|disregard|forget) (?:that|this|it|what i said|my answer)"
-    r"|(?:just|only) (?:kidding|joking)|never ?mind(?: that)?"
-    r"|i (?:was|am|'m) (?:wrong|mistaken|lying|joking|kidding)|i lied|jk|my mistake"
-    r"|(?:quite |just )?the (?:opposite|contrary|reverse)(?: is (?:true|the case|right|correct)| holds)?"
-    r"|i mean the (?:opposite|other)"
-)
-_RECANTS = (
-    rf"{_FIRMLY}|not really|not(?: quite| exactly)?|(?:(?:or|then again) )?(?:maybe |perhaps |rather |possibly )?not"
-    r"|(?:that|this|it|the (?:answer|above)|my answer)(?: is|'s| was)"
-    r" (?:wrong|incorrect|false|untrue|a lie|not (?:true|right|correct|the case))"
-    r"|or is it|i (?:disagree|do not mean (?:that|it)|don't mean (?:that|it))|false|wrong|untrue|incorrect|psych|as if"
-)
-_HESITANT = r"\W*(?:(?:no|oh|wait|hmm+|actually|sorry|but|well|and|or)\b\W*)*?"
-_TAKES_BACK = re.compile(rf"{_HESITANT}(?:{_RECANTS}|wait|hmm+|on second thoughts?)\W*", re.IGNORECASE)
-_RECANT = re.compile(rf"\W*(?:{_RECANTS})\W*", re.IGNORECASE)
-_FIRM_RECANT = re.compile(rf"{_HESITANT}(?:{_FIRMLY})\W*", re.IGNORECASE)
-_CLAUSE_END, _SENTENCE_END = re.compile(r"[,;:(]|\s[-–—]\s|=>|->|→"), re.compile(r"[.!?…\n。]+")
-_READ_BEHIND, _LONGEST_RECANT = 4_000, 60
-
-
-def takes_back(behind: str) -> bool:
-    """Whether what stands behind an answer takes it back without another: "not really", "I changed my mind"."""
-    sentences = [part for part in _SENTENCE_END.split(behind[:_READ_BEHIND]) if any(map(str.isalnum, part))]
-    if not sentences:
-        return False
-    clauses = [part for part in _CLAUSE_END.split(sentences[0]) if any(map(str.isalnum, part))]
-    return (
-        any(len(part) < _LONGEST_RECANT and _FIRM_RECANT.fullmatch(part) for part in sentences)
-        or (len(sentences[0]) < _LONGEST_RECANT and bool(_TAKES_BACK.fullmatch(sentences[0])))
-        or (len(clauses[0]) < _LONGEST_RECANT and bool(_RECANT.fullmatch(clauses[0])))
-    )
 
 
 _JSON_ATTEMPTS = 24
@@ -373,37 +232,38 @@ _UNREADABLE = re.compile(
 
 def json_answers(text: str) -> tuple[list[str], str]:
     """Return the values of the last JSON object with a key such as "answer", and the text without such objects."""
-    values: list[str] = []
-    pieces: list[str] = []
-    rest_from = 0
-    for parsed, start, end in json_objects(text):
-        answers = _answer_values(parsed)
-        if answers is not None:
-            values = answers
-            pieces.append(text[rest_from:start])
-            rest_from = end
-    rest = "\n".join([*pieces, text[rest_from:]])
+    found = [(answers, *at) for parsed, *at in json_objects(text) if (answers := _answer_values(parsed)) is not None]
+    rest = _without(text, [(start, end) for _, start, end in found])
     opens = rest.find("{")
     fields = [field for field in _FIELD.finditer(rest, opens) if _key_rank(field[1], 0)] if opens >= 0 else []
-    if fields and not pieces:
+    if fields and not found:
         ends = max(rest.rfind("}") + 1, len(rest) * (rest.rfind("}") < opens))
         return [fields[0][2] or fields[0][3] or fields[0][4]], rest[:opens] + rest[max(ends, fields[0].end()) :]
-    return values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :]
-
-
-def mark_flags(text: str, flags: re.Pattern[str], say: Callable[[str, str], str]) -> str:
-    """A text whose objects have their flags, such as `"would_still_happen": false`, as answers."""
-    numbers = count()
-    return flags.sub(lambda flag: f'"answer {next(numbers)} {flag[1]}": "{say(flag[1], flag[2].lower())}"', text)
+    unreadable = max((match.end() for match in _UNREADABLE.finditer(rest)), default=0)
+    return found[-1][0] if found else [], rest[unreadable:]
 
 
 def without_objects(text: str) -> str:
-    pieces: list[str] = []
-    rest_from = 0
-    for _, start, end in json_objects(text):
-        pieces.append(text[rest_from:start])
-        rest_from = end
-    return "\n".join([*pieces, text[rest_from:]])
+    return _without(text, [(start, end) for _, start, end in json_objects(text)])
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    begins, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
+    return "\n".join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
+
+
+def mark_flags(text: str, flags: re.Pattern[str], turning: re.Pattern[str], yes: str, no: str) -> str:
+    """A text whose objects have their flags, such as `"would_still_happen": false`, as answers.
+
+    A key that turns its flag round ("outcome_changed", "violates_physics") is answered with the opposite.
+    """
+    numbers = count()
+
+    def answer(flag: re.Match[str]) -> str:
+        affirmed = (flag[2].lower() in ("true", "yes", "1")) != bool(turning.search(flag[1]))
+        return f'"answer {next(numbers)} {flag[1]}": "{yes if affirmed else no}"'
+
+    return flags.sub(answer, text)
 
 
 @dataclass(frozen=True)
@@ -515,65 +375,3 @@ def why_no_answer(text: object) -> Why | None:
 def is_answer(text: object) -> bool:
     """Whether a text of an adapter is worth keeping: neither empty nor in place of an answer."""
     return isinstance(text, str) and text.strip() not in ("", NO_CONTENT) and not why_no_answer(text)
-
-
-_LATIN = "A-Za-z0-9\u00aa-\u024f\u0370-\u052f"
-_INDIC = "\u0900-\u0963\u0966-\u109f"
-_ABBREVIATION = r"(?<![A-Za-z])(?:[A-Za-z]\.(?:[a-z]\.){0,8}[a-z](?![A-Za-z])\.?|(?:[A-Z]\.){2,9})"
-_LATIN_WORD = rf"[{_LATIN}]+(?:['\-°][{_LATIN}]+)*(?:'|\++(?![A-Za-z]))?"
-_OTHER_WORD = rf"(?:[^\W0-9_{_LATIN}]|[{_INDIC}])+"
-_TOKEN = re.compile(rf"\n|\.\.+|{_ABBREVIATION}|{_LATIN_WORD}|{_OTHER_WORD}|[^\s]")
-_ELISION = re.compile(r"(?:l|d|j|qu|dell|all)'(?=[a-z]{3})")
-
-
-class Token(NamedTuple):
-    """A word, mark or line end: `raw` as written, `word` for look-ups, and its place in the text."""
-
-    raw: str
-    word: str
-    start: int
-    end: int
-
-
-def tokenize(text: str) -> list[Token]:
-    """Split a plain text into words, marks and line ends; "3-D", "A-E", "I'd" and "e.g." stay whole."""
-    tokens = []
-    for match in _TOKEN.finditer(text):
-        raw = match.group()
-        if len(raw) > 1:
-            raw = raw.removesuffix("'")
-        word = ".." if raw.startswith("..") else raw.casefold()
-        if "'" in word:
-            word = _ELISION.sub("", word)
-        tokens.append(Token(raw, word, match.start(), match.end()))
-    return tokens
-
-
-def is_letter(token: Token) -> bool:
-    return len(token.raw) == 1 and token.raw.isascii() and token.raw.isalpha()
-
-
-Words = dict[str, frozenset[str]]
-"""Role to its words."""
-Patterns = dict[str, tuple[re.Pattern[str], ...]]
-"""What a whole statement means to its patterns."""
-
-
-def load_words(path: Path) -> tuple[Words, Patterns]:
-    """Return the words of each role, all languages together, and the patterns of a file that has some."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    lines: dict[str, list[str]] = {role: [] for role in data["roles"]}
-    for roles in data["languages"].values():
-        for role, of_language in roles.items():
-            lines[role] += of_language
-    words = {role: frozenset(fold(" ".join(of_role)).casefold().split()) for role, of_role in lines.items()}
-    for role, formula in data["combined"].items():
-        first, *rest = formula.split()
-        words[role] = words[first]
-        for sign, other in zip(rest[::2], rest[1::2], strict=True):
-            words[role] = words[role] | words[other] if sign == "+" else words[role] - words[other]
-    patterns = {
-        meaning: tuple(re.compile(fold(pattern).casefold()) for pattern in listed)
-        for meaning, listed in data.get("patterns", {}).items()
-    }
-    return words, patterns

@@ -7,59 +7,21 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
-from pathlib import Path
-from types import SimpleNamespace
-from typing import TypeVar
 
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
-from lmms_eval_tasks.utils.answers.opening import (
-    load_words,
-    mark_flags,
-    open_response,
-    plain_text,
-    takes_back,
-    tokenize,
-)
+from lmms_eval_tasks.utils.answers.language import Words, both_ends, spell_out, takes_back, tokenize
+from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
 
-_WORDS, PATTERNS = load_words(Path(__file__).with_name("verdict_words.json"))
-"""`PATTERNS`: statements of other languages by what they mean; those of ``no_then`` count where none of the others is
-found."""
-verdict_words = SimpleNamespace(
-    **{role.upper(): frozenset(word for word in of if "_" not in word) for role, of in _WORDS.items()}
-)
-
-
-def any_of(*roles: str) -> str:
-    """A regular expression for the words and phrases of some roles, among words with single spaces between them."""
-    words = sorted(frozenset().union(*(_WORDS[role] for role in roles)), key=lambda word: (-len(word), word))
-    return "(?<![^ ])(?:" + "|".join(re.escape(word).replace("_", " ") for word in words) + ")(?![^ ])"
-
-
-PHRASES = {role: re.compile(any_of(role)) for role in _WORDS}
-
-_SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(?:can't|cannot|cant)\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(it|he|she|they|we|you|i|that|there|who)'d\b"), r"\1 would"),
-    (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
-    (re.compile(r"\bi'm\b"), "i am"),
-    (re.compile(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
-    (re.compile(r"\b(?:wouldve|would've|would of)\b"), "would have"),
-    (re.compile(r"\b(?:couldve|could've)\b"), "could have"),
-)
-
-
-def spell_out(text: str) -> str:
-    """A text without contractions: "couldn't" becomes "could not"."""
-    for pattern, replacement in _SPELLED_OUT:
-        text = pattern.sub(replacement, text)
-    return text
-
+_WORDS = Words("verdict_words.json")
+_any_of = _WORDS.any_of
+_PHRASE_ROLES = "anyway conclude dependent flip independent no_phrase revise tempting unclear yes_phrase"
+PHRASES = {role: re.compile(_any_of(role)) for role in _PHRASE_ROLES.split()}
+# Statements of other languages by what they mean; those of `no_then` count where none of the others is found.
+PATTERNS = {meaning: re.compile(pattern) for meaning, pattern in _WORDS.patterns.items()}
 
 YES = "yes"
 """The verdict of an answer that says yes."""
@@ -108,16 +70,12 @@ _REPLACED = (
 # A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not, and not in "No. 2"; marks
 # of other scripts always do.
 _END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+(?!\d)|\Z)|(?<=[。！？；।۔])")
-_HEAD, _TAIL = 300, 900
-"""The most sentences of a text and words of a sentence that are read, of the beginning and of the end: more of them in
-an answer of bounded length are a loop."""
 _SHORT_WORD = 3
 _OUTCOME = re.compile(
     r"(?:(?:and|but|so|then|yet) )?(?:it|that|this|nothing|the (?:outcome|event|result|second(?: \w+)?)) "
     r"(?:[\w']+ ){0,4}?(?:happens?|happened|occurs?|occurred|takes? place|possible|impossible|prevented|come about)"
     r"(?: [\w']+){0,3}"
 )
-_Part = TypeVar("_Part")
 
 
 def is_mark(word: str) -> bool:
@@ -170,12 +128,8 @@ def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sen
     text = spell_out(plain.casefold())
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)
-    parts = (tuple(_both_ends([token.word for token in tokenize(part)])) for part in _END.split(text))
-    return [Sentence(words, asked) for words in _both_ends([one for one in parts if not all(map(is_mark, one))])]
-
-
-def _both_ends(parts: list[_Part]) -> list[_Part]:
-    return parts if len(parts) <= _HEAD + _TAIL else parts[:_HEAD] + parts[-_TAIL:]
+    parts = (tuple(both_ends([token.word for token in tokenize(part)])) for part in _END.split(text))
+    return [Sentence(words, asked) for words in both_ends([one for one in parts if not all(map(is_mark, one))])]
 
 
 _REACH = 4
@@ -194,7 +148,7 @@ def in_any_case(sentence: Sentence) -> bool:
 
 def read_links(sentence: Sentence) -> Iterator[Assertion]:
     """Yield the assertions of a sentence about the link between the actions."""
-    if not verdict_words.MODAL & sentence.known and in_any_case(sentence):
+    if not _WORDS.MODAL & sentence.known and in_any_case(sentence):
         yield Assertion(YES, Force.LINK)
     if sentence.of_outcome and _DENIED.search(sentence.plain):
         yield Assertion(NO, Force.LINK)
@@ -213,13 +167,13 @@ _MEANINGS = {"unclear": UNCLEAR, "undone": NO, "no": NO, "yes": YES, "no_then": 
 
 def read_other_language(sentence: Sentence) -> list[Assertion]:
     """Return the assertion of the first matching pattern; empty if the sentence is in English."""
-    english = sum(word in verdict_words.ENGLISH for word in sentence.words)
+    english = sum(word in _WORDS.ENGLISH for word in sentence.words)
     if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
         return []
     # Scripts without spaces between words are looked through without those between tokens.
     joined = "".join(sentence.words)
     for meaning, verdict in _MEANINGS.items():
-        if any(one.search(text) for one in PATTERNS[meaning] for text in (sentence.text, joined)):
+        if PATTERNS[meaning].search(sentence.text) or PATTERNS[meaning].search(joined):
             return [Assertion(verdict, Force.STATED)]
     return []
 
@@ -227,19 +181,19 @@ def read_other_language(sentence: Sentence) -> list[Assertion]:
 _MARK = r"(?<![^ ])[^\w\s]{1,2}(?![^ ])"
 _TURN = r"(?P<turn>(?:not|never) )?"
 _YES, _NO = r"y+e+s+\b(?: yes)*", r"n+o+\b(?: no)*"
-_WORD = rf"{_TURN}(?:(?P<yes>{any_of('yes')}|{_YES})|(?P<no>{any_of('no')}|{_NO}))"
+_WORD = rf"{_TURN}(?:(?P<yes>{_any_of('yes')}|{_YES})|(?P<no>{_any_of('no')}|{_NO}))"
 _ALONE = (
-    rf"{_TURN}(?:(?P<yes>{any_of('yes', 'yes_alone')}|{_YES})|(?P<no>{any_of('no', 'no_alone')}|{_NO}|(?<= )not\b))"
+    rf"{_TURN}(?:(?P<yes>{_any_of('yes', 'yes_alone')}|{_YES})|(?P<no>{_any_of('no', 'no_alone')}|{_NO}|(?<= )not\b))"
 )
 _ENDS = rf"(?= (?![-/]){_MARK}|$)"
-_FILLER = rf"(?:{any_of('label_filler', 'label')}|{_MARK})"
-_LABELLED = re.compile(rf"(?:{any_of('label')}|{CHOICE})(?: {_FILLER}){{1,12}} {_WORD}(?! {any_of('effect_noun')})")
+_FILLER = rf"(?:{_any_of('label_filler', 'label')}|{_MARK})"
+_LABELLED = re.compile(rf"(?:{_any_of('label')}|{CHOICE})(?: {_FILLER}){{1,12}} {_WORD}(?! {_any_of('effect_noun')})")
 _OPENING = re.compile(
-    rf"(?:(?:{any_of('lead_filler')}|{_MARK}|\d+) ){{0,14}}?{_ALONE}{_ENDS}(?!(?: {_MARK})*? {any_of('revise')})"
+    rf"(?:(?:{_any_of('lead_filler')}|{_MARK}|\d+) ){{0,14}}?{_ALONE}{_ENDS}(?!(?: {_MARK})*? {_any_of('revise')})"
 )
 _LEADING = re.compile(rf"{_ALONE}(?= [-/] )")
 _SAID = re.compile(
-    rf"(?:{any_of('say', 'conclude', 'revise')}(?: {any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
+    rf"(?:{_any_of('say', 'conclude', 'revise')}(?: {_any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
 )
 
 
@@ -284,13 +238,13 @@ def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
     words = sentence.words
     for at, word in enumerate(words):
         before = " ".join(words[max(0, at - _VERB_REACH) : at]).rpartition(": ")[2].split()
-        if word not in verdict_words.MODAL or _is_beside_the_point(before) or (word in _WEAK and "but" in words[at:]):
+        if word not in _WORDS.MODAL or _is_beside_the_point(before) or (word in _WEAK and "but" in words[at:]):
             continue
         turned = PHRASES["flip"].search(" ".join(before))
         start = at + 1
-        while words[start : start + 1] and words[start] in verdict_words.JOINING:
+        while words[start : start + 1] and words[start] in _WORDS.JOINING:
             start += 1
-        behind = [*takewhile(lambda one: one not in verdict_words.CLAUSE_END, words[start : start + _VERB_REACH])]
+        behind = [*takewhile(lambda one: one not in _WORDS.CLAUSE_END, words[start : start + _VERB_REACH])]
         end = words[start + len(behind) : start + len(behind) + 2]
         statement = _read(_subject(before), before, behind, sentence, end)
         if statement and turned:
@@ -302,14 +256,14 @@ def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
 def _is_beside_the_point(before: list[str]) -> bool:
     """Whether a verb stands in a question that is only repeated, in a clause of time or in a concession."""
     clause = takewhile(lambda word: not is_mark(word), reversed(before))
-    return any(word in ("whether", "before", "until", "once") or word in verdict_words.CONCESSION for word in clause)
+    return any(word in ("whether", "before", "until", "once") or word in _WORDS.CONCESSION for word in clause)
 
 
 def _subject(before: list[str]) -> list[str]:
     """The words since the last mark or joining word: the subject and what belongs to it."""
     clause: list[str] = []
     for word in before:
-        begins = is_mark(word) or (word in verdict_words.CLAUSE_START and clause[-1:] != ["of"])
+        begins = is_mark(word) or (word in _WORDS.CLAUSE_START and clause[-1:] != ["of"])
         clause = [] if begins else [*clause, word]
     return clause
 
@@ -318,34 +272,34 @@ def _read(
     subject: list[str], before: list[str], behind: list[str], sentence: Sentence, end: tuple[str, ...]
 ) -> Assertion | None:
     """Read the assertion of one modal verb from its subject and the words after it; the rules are tried in order."""
-    verbs = [word for word in behind if word not in verdict_words.VERB_FILLER]
+    verbs = [word for word in behind if word not in _WORDS.VERB_FILLER]
     verb = verbs[0] if verbs else ""
     known = {*behind}
-    negated = bool(verdict_words.NEGATION & {*behind[:_NEAR]}) or "never" in known
-    by_subject = bool(verdict_words.NEGATIVE_SUBJECT & {*subject[:1], *before[-2:-1]})
+    negated = bool(_WORDS.NEGATION & {*behind[:_NEAR]}) or "never" in known
+    by_subject = bool(_WORDS.NEGATIVE_SUBJECT & {*subject[:1], *before[-2:-1]})
     denied = negated != by_subject
-    if verb in verdict_words.SAY:
+    if verb in _WORDS.SAY:
         return None
-    telling = verdict_words.TELLING & {*verbs[:2]} - ({"access"} if not _NARRATORS & {*subject} else set())
+    telling = _WORDS.TELLING & {*verbs[:2]} - ({"access"} if not _NARRATORS & {*subject} else set())
     if negated and telling:
         return Assertion(UNCLEAR, Force.STATED)
-    noun = verdict_words.EFFECT_NOUN & {*known, *subject[1:3]}
+    noun = _WORDS.EFFECT_NOUN & {*known, *subject[1:3]}
     if noun and (denied or "no" in known):
         return Assertion(YES, Force.STATED)
     if "difference" in noun:
         return Assertion(NO, Force.LINK)
-    if verb in verdict_words.EFFECT or (verb in ("keep", "kept") and "from" in known):
+    if verb in _WORDS.EFFECT or (verb in ("keep", "kept") and "from" in known):
         return Assertion(YES if denied else NO, Force.STATED)
-    if stem(verb) in sentence.asked and not {"no", "nothing", *verdict_words.KEEPING} & {verb, *behind[:5]}:
+    if stem(verb) in sentence.asked and not {"no", "nothing", *_WORDS.KEEPING} & {verb, *behind[:5]}:
         return Assertion(NO if denied else YES, Force.STATED)
-    if verdict_words.FAILING & {*verbs} or (
-        verb in verdict_words.ENDING and "up" not in known and not negated and not in_any_case(sentence)
+    if _WORDS.FAILING & {*verbs} or (
+        verb in _WORDS.ENDING and "up" not in known and not negated and not in_any_case(sentence)
     ):
         return Assertion(YES if denied else NO, Force.STATED)
     if {"no", "nothing", "nobody", "none"} & {*behind[:5]}:
         return Assertion(NO, Force.STATED)
     if denied:
-        return Assertion(YES if verdict_words.CHANGED & known else NO, Force.STATED)
+        return Assertion(YES if _WORDS.CHANGED & known else NO, Force.STATED)
     return _affirmed(subject, behind, verbs, sentence, end)
 
 
@@ -356,18 +310,18 @@ def _affirmed(
     known = {*behind}
     if in_any_case(sentence):
         return Assertion(YES, Force.STATED)
-    keeps = verb in verdict_words.KEEPING
-    if verdict_words.UNCHANGED & {*verbs[keeps : keeps + 1]} or (keeps and _WHOLE & {*subject[-1:]}):
+    keeps = verb in _WORDS.KEEPING
+    if _WORDS.UNCHANGED & {*verbs[keeps : keeps + 1]} or (keeps and _WHOLE & {*subject[-1:]}):
         return Assertion(YES, Force.STATED)
-    if keeps or ({"be", "been"} & known and verb in verdict_words.STATE):
+    if keeps or ({"be", "been"} & known and verb in _WORDS.STATE):
         return Assertion(NO, Force.LINK)
     cut_short = not verbs and is_mark(sentence.words[-1])
-    if verdict_words.STILL & {*behind[:3]} or verb in verdict_words.OCCURRING or cut_short:
+    if _WORDS.STILL & {*behind[:3]} or verb in _WORDS.OCCURRING or cut_short:
         return Assertion(YES, Force.STATED)
     if {"different", "differently", "differ"} & known:
         return Assertion(NO, Force.LINK)
     without = end[:1] == ("without",) and end[-1].endswith("ing")
-    if not verbs or verb in verdict_words.ASIDE or verdict_words.CHANGED & known or without:
+    if not verbs or verb in _WORDS.ASIDE or _WORDS.CHANGED & known or without:
         return None
     return Assertion(YES, Force.HINT)
 
@@ -380,6 +334,7 @@ _JSON_FLAG = re.compile(
     re.IGNORECASE,
 )
 _TURNING_KEY = re.compile(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
+_with_answers = partial(mark_flags, flags=_JSON_FLAG, turning=_TURNING_KEY, yes=YES, no=NO)
 _JSON_REASON = re.compile(
     r"\"(?:reason\w{0,9}|explanation|rationale)\"\s{0,3}:\s{0,3}\"([^\"\n]{1,400})\"", re.IGNORECASE
 )
@@ -435,16 +390,6 @@ def stated_verdicts(text: str, question: str = "") -> set[str]:
     return {_decide(statements), *(one.verdict for one in statements if one.force >= Force.STATED)}
 
 
-def _with_answers(text: str) -> str:
-    """A text whose objects have their flags as answers, "outcome_changed" turned round."""
-
-    def say(key: str, value: str) -> str:
-        verdict = YES if value in ("true", "yes") else NO
-        return OPPOSITE[verdict] if _TURNING_KEY.search(key) else verdict
-
-    return mark_flags(text, _JSON_FLAG, say)
-
-
 def _read_text(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
     statements = _read_statements(text, asked)
     return _decide(statements) if any(one.force >= least for one in statements) else UNCLEAR
@@ -479,7 +424,7 @@ def _statements(sentence: Sentence) -> list[Assertion]:
     if sentence.asks:
         return said
     gives_up = sentence.text.startswith("whether ") or _DOUBT.search(_CONTRAST.split(sentence.plain)[-1])
-    if verdict_words.MODAL & sentence.known:
+    if _WORDS.MODAL & sentence.known:
         said += read_modal_verbs(sentence)
     elif not gives_up:
         said += read_other_language(sentence)

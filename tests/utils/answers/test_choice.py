@@ -16,8 +16,8 @@ from oracles import read_oracle
 from lmms_eval_tasks.utils.answers import choice_letters
 from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements
-from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, fold, load_words, shorten, tokenize
-from lmms_eval_tasks.utils.answers.verdict import spell_out
+from lmms_eval_tasks.utils.answers.language import Words, fold, spell_out, tokenize
+from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, shorten
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 CONTEXTS: dict[str, list[str]] = CASES["contexts"]
@@ -132,7 +132,7 @@ def test_a_rule_decides_its_example(table: str, index: int, monkeypatch: pytest.
 
 
 def test_every_role_of_the_words_is_used_and_every_used_one_is_there() -> None:
-    known = {role.upper() for role in load_words(WORDS_FILE)[0]}
+    known = {role for role in vars(Words(WORDS_FILE.name)) if role.isupper()}
     used = set()
     for module in WORDS_FILE.parent.glob("*.py"):
         used |= set(re.findall(r"\bwords\.([A-Z_]+)\b", module.read_text(encoding="utf-8")))
