@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements, words
+from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements, words
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Token, fold, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
@@ -299,16 +299,16 @@ def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | Non
     tokens = tokenize(lettered)
     weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options) > 2 else set()
     every = [s for s in statements(tokens) if s.stance not in weighed]
-    stated = _without_echoes(_without_listing(every, tokens), tokens, echoes(lettered, options))
-    decided = _decide(stated, tokens)
+    stated = _without_echoes(_without_listing(every, tokens), echoes(lettered, options))
+    decided = _decide(stated, lettered)
     if decided is None:
         if any(s.stance == "chosen" for s in stated):
             return None
         read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
         return read if read or every else polar_option(plain, options)
-    behind = lettered[tokens[decided.end - 1].end :]
-    unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, tokens, lettered)
-    unclear = unclear or _denied(decided, behind, options) or _contradicted(decided, tokens, lettered, options)
+    before, behind = lettered[: decided.begins], lettered[decided.ends :]
+    unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, before, behind)
+    unclear = unclear or _denied(decided, behind, options) or _contradicted(decided, lettered, options)
     return None if unclear else decided.letters[0]
 
 
@@ -319,7 +319,7 @@ def _closing(line: str) -> str | None:
     return last[0] if len(last) == 1 else None
 
 
-def _decide(stated: list[Statement], tokens: list[Token]) -> Statement | None:
+def _decide(stated: list[Mention], text: str) -> Mention | None:
     chosen = [s for s in stated if s.stance == "chosen"]
     if not chosen:
         return _only_leaning(stated)
@@ -343,13 +343,13 @@ def _decide(stated: list[Statement], tokens: list[Token]) -> Statement | None:
     before = next((s for s in reversed(lines) if s.at < decided.at), decided)
     differs = decided.alone and not decided.settles and before.letters != decided.letters
     # Two answer lines contradict each other where no line between them explains the second.
-    if differs and sum(token.raw == "\n" for token in tokens[before.at : decided.at]) <= 1:
+    if differs and text.count("\n", before.begins, decided.begins) <= 1:
         return None
     rejected = {letter for s in stated if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
     return None if decided.letters[0] in rejected else decided
 
 
-def _only_leaning(stated: list[Statement]) -> Statement | None:
+def _only_leaning(stated: list[Mention]) -> Mention | None:
     rejected = {letter for s in stated if s.stance == "rejected" for letter in s.letters}
     leaning = [s for s in stated if s.stance in ("leaning", "preferred")]
     named = {letter for s in leaning for letter in s.letters} - rejected
@@ -359,14 +359,14 @@ def _only_leaning(stated: list[Statement]) -> Statement | None:
     return last
 
 
-def _judged_in_list(stated: list[Statement]) -> str | None:
+def _judged_in_list(stated: list[Mention]) -> str | None:
     """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
     listed = [s for s in stated if s.listed]
     chosen = [s.letters[0] for s in listed if s.verdict == "chosen"]
     return chosen[0] if len(listed) > 1 and len(set(chosen)) == 1 and all(s.verdict for s in listed) else None
 
 
-def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[Statement]:
+def _without_listing(stated: list[Mention], tokens: list[Token]) -> list[Mention]:
     """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
     labels = {s.letters[0] for s in stated if s.listed}
     answered = any(s.stance == "chosen" and not s.bare for s in stated)
@@ -377,22 +377,22 @@ def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[State
     return [s for s in stated if not (s.bare and s.at in dropped)]
 
 
-def _without_echoes(stated: list[Statement], tokens: list[Token], quoted: list[Echo]) -> list[Statement]:
+def _without_echoes(stated: list[Mention], quoted: list[Echo]) -> list[Mention]:
     """Drop letters that only label options repeated in full, wherever they stand; one alone may be an answer."""
-    firm = {tokens[s.at].start: s.stance for s in stated if not s.bare and s.stance not in ("leaning", "discussed")}
+    firm = {s.begins: s.stance for s in stated if not s.bare and s.stance not in ("leaning", "discussed")}
     labels = {echo.start: echo.option for echo in quoted if echo.start not in firm}
     answered = any(firm.get(echo.start) == "chosen" for echo in quoted)
     if len(set(labels.values())) < 2 and not answered:
         return stated
-    return [s for s in stated if tokens[s.at].start not in labels]
+    return [s for s in stated if s.begins not in labels]
 
 
-def _further_labels(label: Statement, tokens: list[Token]) -> list[int]:
+def _further_labels(label: Mention, tokens: list[Token]) -> list[int]:
     """Return where the list that a label starts goes on in its line: "A. … B. … C. …"."""
     further: list[int] = []
     following = chr(ord(label.letters[0]) + 1)
     opened = False
-    for at in range(label.end, len(tokens) - 1):
+    for at in range(label.last + 1, len(tokens) - 1):
         if tokens[at].raw == "\n":
             break
         if tokens[at].raw == following and _labels(tokens, at, opened=opened):
@@ -416,25 +416,24 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
     return mark == "." and not ends_line and before not in words.TAKES_LETTER
 
 
-def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:
+def _doubled(decided: Mention, before: str, behind: str) -> bool:
     """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B."""
-    before, behind = plain[: tokens[decided.at].start][-_BESIDE:], plain[tokens[decided.end - 1].end :][:_BESIDE]
-    beside = (_LETTER_BEFORE.search(before) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
+    beside = (_LETTER_BEFORE.search(before[-_BESIDE:]) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
     return any(letter is not None and letter[1] not in decided.letters for letter in beside)
 
 
-def _denied(decided: Statement, behind: str, options: Sequence[str]) -> bool:
+def _denied(decided: Mention, behind: str, options: Sequence[str]) -> bool:
     place = ascii_uppercase.index(decided.letters[0])
     says_no = _SAYS_NO.match(behind) and any(map(_SAYS_NO.match, options[place : place + 1]))
     return bool(_DENIED.match(behind)) and not says_no
 
 
-def _contradicted(decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
-    behind = plain[tokens[decided.end - 1].end :].lstrip(_BETWEEN)
+def _contradicted(decided: Mention, text: str, options: Sequence[str]) -> bool:
+    behind = text[decided.ends :].lstrip(_BETWEEN)
     behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
     quoted = starts_with_option(behind, options)
     if quoted is None and decided.stance == "leaning":
-        quoted = quoted_option(plain, options)
+        quoted = quoted_option(text, options)
     return quoted not in (None, *decided.letters)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from lmms_eval_tasks.utils.answers.language import Token, Words, both_ends
 
@@ -24,6 +24,7 @@ Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "revise"
 # What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", what the option says or a sentence
 # cut off ("states that", "is"), or a sentence about something else.
 After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discussed", "open"]
+Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
 Verdict = TypeVar("Verdict", bound=str)
 
 
@@ -45,18 +46,53 @@ def padded_words(tokens: Sequence[Token]) -> list[str]:
 
 
 class Mention:
-    """One letter, or a group such as "A or B", and its surroundings."""
+    """One letter, or a group such as "A or B", with its surroundings and what the text says about it there."""
 
     after: After = "open"
+    stance: Stance = "discussed"
     option = copula = False
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], at: int) -> None:
         self.tokens = tokens
         self._words = words
         self.at = self.last = self.stop = at
-        self.letters = [tokens[at].word.upper()]
+        self.group = [tokens[at].word.upper()]
         self.cue = self._read_cue()
         self._join_group()
+        self.letters = tuple(dict.fromkeys(self.group))
+        self.begins, self.ends = tokens[self.at].start, tokens[self.last].end
+        """Places in the text."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether its line says nothing else."""
+        closed = self.after == "closed" and self.cue in ("label", "start", "conclude", "revise")
+        return closed and _line_ends(self) and _line_begins(self)
+
+    @property
+    def bare(self) -> bool:
+        """Whether only its place makes it an answer."""
+        return (self.cue == "start" and self.after == "closed") or (self.cue == "favour" and self.after != "affirmed")
+
+    @property
+    def settles(self) -> bool:
+        """Whether it revises or concludes what was said before."""
+        return (
+            self.cue in ("revise", "conclude")
+            or _is_near(self, words.CORRECTION, sentences=3)
+            or _is_near(self, words.CONCLUDING, sentences=1)
+        )
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is the label of its line."""
+        mark = next((word for word in self.behind(2) if word != '"'), "")
+        return mark in LABELLING and self.cue == "start" and self.word(self.stop) == "\n" and not _line_ends(self)
+
+    @property
+    def verdict(self) -> Stance | None:
+        """The judgement of the line that it labels."""
+        return _line_verdict(self) or _LABEL_VERDICTS.get(self.after)
 
     def word(self, at: int) -> str:
         """Return the word at a token position; before and behind the text there are line ends."""
@@ -133,7 +169,7 @@ class Mention:
 
     def _join_group(self) -> None:
         """Take in the letters joined to this one: "A or B", "A/B", "A, B and C", "(A) (B)"."""
-        while len(self.letters) < GROUP_SIZE:
+        while len(self.group) < GROUP_SIZE:
             joiner = ""
             at = self.last + 1
             while at - self.last <= _GROUP_GAP:
@@ -145,7 +181,7 @@ class Mention:
                 at += 1
             if at >= len(self.tokens) or not self.tokens[at].is_letter or not self._joins(at, joiner):
                 return
-            self.letters.append(self.word(at).upper())
+            self.group.append(self.word(at).upper())
             self.last = at
 
     def _joins(self, at: int, joiner: str) -> bool:
@@ -159,13 +195,13 @@ class Mention:
         if not joiner:
             between = [self.word(step) for step in range(self.last + 1, at)]
             return not is_subject and between[:1] not in (["("], ["["]) and set("()[]\"'").issuperset(between)
-        if is_subject and token.word.upper() in self.letters:
+        if is_subject and token.word.upper() in self.group:
             return False
         # "The answer is B and A is wrong": a verb behind the second letter starts a new clause.
         starts_clause = joiner == "," if self.cue == "not" else joiner in words.AND
         if self.cue in ("conclude", "revise", "believe") and not self.copula:
             # "So A and B are wrong": the letters so far and this one are subject together.
-            apart = len(self.letters) == 1 and "," in (self.word(self.last + 1), self.word(at - 1))
+            apart = len(self.group) == 1 and "," in (self.word(self.last + 1), self.word(at - 1))
             shared = following in words.PLURAL or not (apart or following in words.SINGULAR)
             starts_clause = starts_clause and not shared
         return not (is_subject and starts_clause and self.cue not in ("start", "other"))
@@ -209,8 +245,6 @@ def _after_option(mention: Mention, _: int) -> Cue | None:
 
 def _unspaced(mention: Mention, at: int) -> Cue | None:
     word = mention.word(at)
-    if word[0].isascii() or not word[0].isalpha():
-        return None
     if word.endswith(words.BEFORE_NEGATION):
         return "not"
     if word.endswith(words.BEFORE_OPTION):
@@ -241,7 +275,6 @@ _CUES: RuleTable[Cue] = RuleTable(
     Rule("The clip supports B", words.FAVOUR, "favour"),
     Rule("A fits, but B", words.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
     Rule("It looks like B", ("like",), "is", before=words.SEEMING),
-    Rule("Final: B", words.FINAL, lambda m, _: "label" if m.copula else None),
     Rule(
         "It must be B",
         ("be",),
@@ -375,8 +408,6 @@ def _negates_another(mention: Mention, start: int) -> bool:
 
 
 def _predicate_unspaced(following: str) -> After | None:
-    if following[0].isascii():
-        return None
     rest = following.lstrip("都均也皆被")
     topic = max((phrase for phrase in words.AFTER_TALK if rest.startswith(phrase)), key=len, default="")
     for start in (rest, rest[len(topic) :]):
@@ -399,7 +430,6 @@ _MARKS: RuleTable[After] = RuleTable(
     Rule("B, which has him stop, is wrong", (",",), _beyond_aside),
     Rule("B: this is wrong", LABELLING | {"="}, lambda m, at: _LABELLED.decide(m, at + 1) or "closed"),
     Rule("B, as he stops", None, lambda m, at: None if m.word(at)[0].isalnum() else "closed"),
-    Rule("B END", ("end",), "closed"),
     Rule("B it is", ("it",), "closed", following=("is", "must")),
     Rule("(B) no car stops", words.NO, "closed", before=CLOSERS),
 )
@@ -453,8 +483,6 @@ _COMPLEMENTS: RuleTable[After] = RuleTable(
     Rule("B is consistent with the clip", words.SUPPORT, "supported"),
 )
 
-Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
-
 _SENTENCE = 40
 _NEAR = 16
 _LINE = 14
@@ -472,57 +500,24 @@ _DECLINED_ENDS = _TENTATIVE_ENDS | words.OPTION | {":"}
 _LABEL_VERDICTS: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
 
 
-class Statement(NamedTuple):
-    """Statement about one or more option letters at one place of a text."""
-
-    letters: tuple[str, ...]
-    stance: Stance
-    at: int
-    end: int
-    alone: bool = False
-    bare: bool = False
-    settles: bool = False
-    listed: bool = False
-    verdict: Stance | None = None
-
-
-def statements(tokens: Sequence[Token]) -> list[Statement]:
+def statements(tokens: Sequence[Token]) -> list[Mention]:
     """Return what the tokens say about single letters, in order; each letter costs a bounded look around."""
-    stated: list[Statement] = []
-    end = 0
+    stated: list[Mention] = []
     words_of_text = padded_words(tokens)
+    last = -1
     for at in both_ends([at for at, token in enumerate(tokens) if token.is_letter]):
-        if at < end:
+        if at <= last:
             continue
         mention = Mention(tokens, words_of_text, at)
         mention.after = read_after(mention)
         stance = _stance(mention) if _is_plausible(mention) else None
         if stance is not None:
-            stated.append(_statement(mention, stance))
+            mention.stance = stance
+            stated.append(mention)
         # Of a longer row of letters that says nothing, the rest is not joined anew for each of them.
-        if stance is not None or len(mention.letters) == GROUP_SIZE:
-            end = mention.last + 1
+        if stance is not None or len(mention.group) == GROUP_SIZE:
+            last = mention.last
     return stated
-
-
-def _statement(mention: Mention, stance: Stance) -> Statement:
-    closed, starts = mention.after == "closed", mention.cue == "start"
-    alone = closed and mention.cue in ("label", "start", "conclude", "revise")
-    mark = next((word for word in mention.behind(2) if word != '"'), "")
-    listed = mark in LABELLING and starts and mention.word(mention.stop) == "\n" and not _line_ends(mention)
-    return Statement(
-        letters=tuple(dict.fromkeys(mention.letters)),
-        stance=stance,
-        at=mention.at,
-        end=mention.last + 1,
-        alone=alone and _line_ends(mention) and _line_begins(mention),
-        bare=(starts and closed) or (mention.cue == "favour" and mention.after != "affirmed"),
-        settles=mention.cue in ("revise", "conclude")
-        or _is_near(mention, words.CORRECTION, sentences=3)
-        or _is_near(mention, words.CONCLUDING, sentences=1),
-        listed=listed,
-        verdict=(_line_verdict(mention) or _LABEL_VERDICTS.get(mention.after)) if listed else None,
-    )
 
 
 def _is_plausible(mention: Mention) -> bool:
@@ -534,7 +529,7 @@ def _is_plausible(mention: Mention) -> bool:
         # An article or preposition before the letter itself: "a opção correta é a C".
         return False
     labelled = mention.option or mention.cue in ("label", "choose")
-    if len(mention.letters) > 1 or mention.bracketed():
+    if len(mention.group) > 1 or mention.bracketed():
         return True
     if token.word in ARTICLE_LIKE and following[0].isascii() and following[0].isalpha():
         raw = mention.tokens[mention.last + 1].raw
@@ -599,7 +594,7 @@ def _firmness(mention: Mention) -> Stance | None:
     before = mention.word(mention.at - 1)
     if ended and before == ":" and _line_ends(mention):
         return None if _is_field(mention) else "chosen"
-    named = mention.option or len(mention.letters) > 1 or (before == "," and _line_ends(mention))
+    named = mention.option or len(mention.group) > 1 or (before == "," and _line_ends(mention))
     bracketed = mention.bracketed() and mention.tokens[mention.at].raw.isupper()
     return "leaning" if (ended and named) or bracketed else None
 
