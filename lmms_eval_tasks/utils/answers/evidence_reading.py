@@ -329,28 +329,22 @@ def official_key(text: str) -> Key:
 
     Two keys of one evidence with the same rewritten text are one key for the official code, the later value wins.
     """
-    rewritten = text if _TWO_DIGITS.fullmatch(text) else None
-    if rewritten is None and ":" in text:
-        rewritten = _clock_text(text.split(":"))
-    if rewritten is None:
-        rewritten = _whole_text(text)
+    is_clock_text = _TWO_DIGITS.fullmatch(text)
+    rewritten = text if is_clock_text else (":" in text and _clock_text(text.split(":"))) or _whole_text(text)
     return rewritten, official_seconds(rewritten)
 
 
 @_of_any_value
 def official_truth_key(text: str) -> Key:
     """The second of a released box as the official code rewrites it, and the whole seconds that it then reads."""
-    if ":" not in text:
-        rewritten = _whole_text(text)
-        return rewritten, official_seconds(rewritten)
     parts = text.split(":")
-    clock = _clock_text(parts)
-    if clock is None:
+    rewritten = _clock_text(parts) if len(parts) > 1 else _whole_text(text)
+    if rewritten is None:
         try:
-            clock = f"00:{_integer(parts[-1]):02d}"
+            rewritten = f"00:{_integer(parts[-1]):02d}"
         except ValueError:
-            clock = text
-    return clock, official_seconds(clock)
+            rewritten = text
+    return rewritten, official_seconds(rewritten)
 
 
 def is_clock(text: str) -> bool:

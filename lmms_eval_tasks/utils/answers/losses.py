@@ -116,15 +116,17 @@ def read_denoising(text: object) -> DenoisingResponse | None:
     An answer with neither losses nor an error is not one, nor is one whose losses are not a number for each of its
     windows and timesteps, from which `loss` could have come.
     """
-    if not isinstance(text, str):
-        return None
+    answer = _read(DenoisingResponse, text)
+    if answer is None or answer.loss is None:
+        return answer if answer and answer.error else None
+    return answer if _is_whole(answer) else None
+
+
+def _read(form: type[Answer], text: object) -> Answer | None:
     try:
-        answer = DenoisingResponse.model_validate_json(text)
+        return form.model_validate_json(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return None
-    if answer.loss is None:
-        return None if answer.error is None else answer
-    return answer if _is_whole(answer) else None
 
 
 def _is_whole(answer: DenoisingResponse) -> bool:
@@ -186,13 +188,8 @@ class ClipLosses(LossAnswer):
 
 def read_clip_losses(text: object, clips: int) -> ClipLosses | None:
     """Read an answer about so many clips, given as JSON text; None where it is not one. Nothing raises an error."""
-    if not isinstance(text, str):
-        return None
-    try:
-        answer = ClipLosses.model_validate_json(text)
-    except (ValueError, RecursionError):
-        return None
-    return answer if answer.losses is None or len(answer.losses) == clips else None
+    answer = _read(ClipLosses, text)
+    return answer if answer and (answer.losses is None or len(answer.losses) == clips) else None
 
 
 def lowest_clip(losses: Sequence[float]) -> str:

@@ -232,8 +232,9 @@ _UNREADABLE = re.compile(
 
 def json_answers(text: str) -> tuple[list[str], str]:
     """Return the values of the last JSON object with a key such as "answer", and the text without such objects."""
-    found = [(answers, *at) for parsed, *at in json_objects(text) if (answers := _answer_values(parsed)) is not None]
-    rest = _without(text, [(start, end) for _, start, end in found])
+    objects = ((_answer_values(parsed), start, end) for parsed, start, end in json_objects(text))
+    found = [(answers, (start, end)) for answers, start, end in objects if answers is not None]
+    rest = _without(text, [span for _, span in found])
     opens = rest.find("{")
     fields = [field for field in _FIELD.finditer(rest, opens) if _key_rank(field[1], 0)] if opens >= 0 else []
     if fields and not found:

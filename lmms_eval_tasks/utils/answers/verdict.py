@@ -70,7 +70,6 @@ _REPLACED = (
 # A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not, and not in "No. 2"; marks
 # of other scripts always do.
 _END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+(?!\d)|\Z)|(?<=[。！？；।۔])")
-_SHORT_WORD = 3
 _OUTCOME = re.compile(
     r"(?:(?:and|but|so|then|yet) )?(?:it|that|this|nothing|the (?:outcome|event|result|second(?: \w+)?)) "
     r"(?:[\w']+ ){0,4}?(?:happens?|happened|occurs?|occurred|takes? place|possible|impossible|prevented|come about)"
@@ -112,15 +111,14 @@ class Sentence:
         return bool({"?", "؟"} & {*self.words[-2:]})
 
 
-def stem(word: str) -> str:
-    """The first letters of a word, which its forms share: "missed" and "miss"."""
-    return word[:4]
+_STEM = 4
+"""The letters at a word's beginning that its forms share: "missed" and "miss"."""
 
 
 def asked_words(question: str) -> frozenset[str]:
     """Stems of the words with which a question "had A not happened, would B still have?" asks about B."""
     asked = re.split(r"\bwould\b", question.casefold())[-1]
-    return frozenset(stem(word) for word in asked.split() if word.isalpha() and len(word) > _SHORT_WORD)
+    return frozenset(word[:_STEM] for word in asked.split() if word.isalpha() and len(word) >= _STEM)
 
 
 def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sentence]:
@@ -290,7 +288,7 @@ def _read(
         return Assertion(NO, Force.LINK)
     if verb in _WORDS.EFFECT or (verb in ("keep", "kept") and "from" in known):
         return Assertion(YES if denied else NO, Force.STATED)
-    if stem(verb) in sentence.asked and not {"no", "nothing", *_WORDS.KEEPING} & {verb, *behind[:5]}:
+    if verb[:_STEM] in sentence.asked and not {"no", "nothing", *_WORDS.KEEPING} & {verb, *behind[:5]}:
         return Assertion(NO if denied else YES, Force.STATED)
     if _WORDS.FAILING & {*verbs} or (
         verb in _WORDS.ENDING and "up" not in known and not negated and not in_any_case(sentence)
@@ -300,14 +298,6 @@ def _read(
         return Assertion(NO, Force.STATED)
     if denied:
         return Assertion(YES if _WORDS.CHANGED & known else NO, Force.STATED)
-    return _affirmed(subject, behind, verbs, sentence, end)
-
-
-def _affirmed(
-    subject: list[str], behind: list[str], verbs: list[str], sentence: Sentence, end: tuple[str, ...]
-) -> Assertion | None:
-    verb = verbs[0] if verbs else ""
-    known = {*behind}
     if in_any_case(sentence):
         return Assertion(YES, Force.STATED)
     keeps = verb in _WORDS.KEEPING
