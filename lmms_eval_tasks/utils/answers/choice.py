@@ -6,6 +6,8 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import dropwhile
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -36,7 +38,8 @@ _SENTENCE_CHARS = 400
 _SENTENCE_END = re.compile(r"[.!?\n]")
 
 
-def polar_option(text: str, options: Sequence[str]) -> str | None:
+def _polar(text: str, options: Sequence[str]) -> str | None:
+    """The letter of the option that begins with the yes or no of a text, where one option begins with each."""
     option_words = [_WORD.findall(fold(option[:_SENTENCE_CHARS]).casefold()) for option in options]
     places = {pole: [i for i, option in enumerate(option_words) if option[:1] == [pole]] for pole in _POLES}
     if any(len(at) != 1 for at in places.values()):
@@ -87,11 +90,6 @@ _PART_WORDS = 4
 _PART_SHARE = 0.5
 
 
-def quoted_option(text: str, options: Sequence[str]) -> str | None:
-    option_words = [_words(option) for option in options]
-    return _quoted(text, option_words) or _quoted(_without_contrast(text, option_words), option_words)
-
-
 class Echo(NamedTuple):
     """An option repeated in full behind its own letter: the letter's place in the text, the end, the option's place."""
 
@@ -100,7 +98,7 @@ class Echo(NamedTuple):
     option: int
 
 
-def echoes(text: str, options: Sequence[str]) -> list[Echo]:
+def _echoes(text: str, options: Sequence[str]) -> list[Echo]:
     """Return where a folded text repeats options in full behind their letters ("(A) … (B) …")."""
     repeated: list[Echo] = []
     lowered = text.casefold()
@@ -133,46 +131,96 @@ def _echo_cut_off(text: str, repeated: Sequence[Echo], options: Sequence[str]) -
     return Echo(last.end + label.end() - 1, len(text), index) if named else None
 
 
-def _without_contrast(text: str, option_words: list[list[str]]) -> str:
-    contrast = _CONTRAST.search(text)
-    if not contrast:
-        return ""
-    behind = text[contrast.end() :].rstrip(" .!\n")
-    first = _words(behind[:_OPTION_WORDS])[:1]
-    telling = first and (any(first[0] in option for option in option_words) or "other way" in behind)
-    return text[: contrast.start()] if telling and not re.search(r"[.!?\n]", behind) else ""
+class Options:
+    """The options of a question, as they are looked for in a text without case, accents, articles and marks."""
 
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
 
-def _quoted(text: str, option_words: list[list[str]]) -> str | None:
-    option_words = [option[:_OPTION_WORDS] for option in option_words]
-    longest = max(map(len, option_words))
-    text_words = _words(text[: 40 * (longest + _EXTRA_WORDS)])
-    if not text_words or len(text_words) > longest + _EXTRA_WORDS:
-        return None
-    text_words = _undo_typos(text_words, option_words)
-    fitting = _equal(text_words, option_words) or _contained(text_words, option_words)
-    if fitting:
-        return _only(fitting)
-    preamble = words.QUOTE_PREAMBLE - {option[0] for option in option_words if option}
-    while text_words and text_words[0] in preamble:
-        text_words = text_words[1:]
-    return _shortened(text_words, option_words)
+    @cached_property
+    def _spelled(self) -> list[str]:
+        return [_spell(_words(text)[:_OPTION_WORDS]) for text in self.texts]
 
+    @cached_property
+    def _longest(self) -> int:
+        return max(len(option.split()) for option in self._spelled)
 
-def equal_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the one option that `text` equals but for case, punctuation, accents and articles."""
-    if len(text) > 4 * max(map(len, options)) + _EXTRA_WORDS:
-        return None
-    return _only(_equal(_words(text), [_words(option) for option in options]))
+    def _places(self, fits: Callable[[str], bool]) -> list[int]:
+        return [place for place, option in enumerate(self._spelled) if fits(option)]
 
+    def equal(self, text: str) -> str | None:
+        """The letter of the one option that a text equals."""
+        if len(text) > 4 * max(map(len, self.texts)) + _EXTRA_WORDS:
+            return None
+        return _only(self._places(_spell(_words(text)).__eq__))
 
-def starts_with_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the option of two words or more whose full text `text` starts with (the longest)."""
-    option_words = [_words(option)[:_OPTION_WORDS] for option in options]
-    text_words = _words(text[: 40 * max(map(len, option_words))])
-    lengths = [len(option) if text_words[: len(option)] == option else 0 for option in option_words]
-    longest = max(lengths)
-    return _only([i for i, length in enumerate(lengths) if length == longest > 1])
+    def starting(self, text: str) -> str | None:
+        """The letter of the option of two words or more with which a text starts (the longest)."""
+        said = _spell(_words(text[: 40 * self._longest]))
+        begun = self._places(lambda option: option.count(" ") > 2 and said.startswith(option))
+        longest = max((len(self._spelled[place]) for place in begun), default=0)
+        return _only([place for place in begun if len(self._spelled[place]) == longest])
+
+    def quoted(self, text: str) -> str | None:
+        """The letter of the one option that a short text quotes, in full or nearly."""
+        return self._quoted(text) or self._quoted(self._without_contrast(text))
+
+    def _without_contrast(self, text: str) -> str:
+        contrast = _CONTRAST.search(text)
+        if not contrast:
+            return ""
+        behind = text[contrast.end() :].rstrip(" .!\n")
+        first = _words(behind[:_OPTION_WORDS])[:1]
+        telling = first and (self._places(lambda option: f" {first[0]} " in option) or "other way" in behind)
+        return text[: contrast.start()] if telling and not re.search(r"[.!?\n]", behind) else ""
+
+    def _quoted(self, text: str) -> str | None:
+        said = _words(text[: 40 * (self._longest + _EXTRA_WORDS)])
+        if not said or len(said) > self._longest + _EXTRA_WORDS:
+            return None
+        said = self._undo_typos(said)
+        fitting = self._places(_spell(said).__eq__) or self._contained(_spell(said))
+        preamble = words.QUOTE_PREAMBLE - {option.split()[0] for option in self._spelled if option.strip()}
+        return _only(fitting) if fitting else self._shortened([*dropwhile(preamble.__contains__, said)])
+
+    def _contained(self, said: str) -> list[int]:
+        within = self._places(lambda option: option in said)
+        longer = {place: {self._spelled[other] for other in within} - {self._spelled[place]} for place in within}
+        fitting = [place for place in within if not any(self._spelled[place] in other for other in longer[place])]
+        if len(fitting) != 1:
+            return fitting
+        option = self._spelled[fitting[0]]
+        beside = {*said.replace(option, " ", 1).split()}
+        others = {word for other in self._spelled for word in other.split()} - {*option.split()} - words.QUOTE_PREAMBLE
+        doubted = beside & words.QUOTE_DOUBT or (len(option.split()) == 1 and len(said.split()) > 12)
+        return [] if doubted or beside & others else fitting
+
+    def _undo_typos(self, said: list[str]) -> list[str]:
+        """Replace misspelt words by the one option word that starts with the same letter and is nearly the same."""
+        every = {word for option in self._spelled for word in option.split()}
+        vocabulary = sorted(word for word in every if len(word) in _TYPO_CHARS)
+        unknown = [word for word in dict.fromkeys(said) if word not in every and len(word) in (4, *_TYPO_CHARS)]
+        meant = {}
+        for word in unknown[:_TYPO_WORDS]:
+            candidates = [other for other in vocabulary if other[0] == word[0]][:_OPTION_WORDS]
+            near = difflib.get_close_matches(word, candidates, 2, _TYPO_RATIO)
+            if len(near) == 1:
+                meant[word] = near[0]
+        return [meant.get(word, word) for word in said]
+
+    def _shortened(self, said: list[str]) -> str | None:
+        if len(said) < _NEAR_WORDS:
+            return None
+        if begun := self._places(lambda option: option.startswith(_spell(said).rstrip())):
+            return _only(begun)
+        fitting = self._places(lambda option: _is_subsequence(said, option.split()))
+        if len(fitting) != 1:
+            return None
+        option = self._spelled[fitting[0]].split()
+        piece = len(said) >= max(_PART_WORDS, _PART_SHARE * len(option)) and _spell(said) in _spell(option)
+        near = piece or len(said) >= _NEAR_SHARE * len(option)
+        lost = Counter(option) - Counter(said)
+        return _only(fitting) if near and words.QUOTE_DOUBT.isdisjoint(lost) else None
 
 
 def _only(fitting: Sequence[int]) -> str | None:
@@ -183,67 +231,14 @@ def _words(text: str) -> list[str]:
     return [_SAME.get(word, word) for word in _QUOTED_WORD.findall(_ARTICLE.sub(" ", fold(text).casefold()))]
 
 
-def _equal(text_words: list[str], option_words: list[list[str]]) -> list[int]:
-    return [i for i, option in enumerate(option_words) if option == text_words]
+def _spell(said: list[str]) -> str:
+    """Words as one text in which each has a space on either side, so that whole words are looked for."""
+    return f" {' '.join(said)} "
 
 
-def _contained(text_words: list[str], option_words: list[list[str]]) -> list[int]:
-    places = {i: at for i, option in enumerate(option_words) if option and (at := _find(text_words, option)) >= 0}
-    longer = {i: [option_words[j] for j in places if len(option_words[i]) < len(option_words[j])] for i in places}
-    fitting = [i for i in places if all(_find(option, option_words[i]) < 0 for option in longer[i])]
-    if len(fitting) != 1:
-        return fitting
-    option, at = option_words[fitting[0]], places[fitting[0]]
-    beside = {*text_words[:at], *text_words[at + len(option) :]}
-    others = {word for other in option_words for word in other} - {*option} - words.QUOTE_PREAMBLE
-    doubted = beside & words.QUOTE_DOUBT or (len(option) == 1 and len(text_words) > 12)
-    return [] if doubted or beside & others else fitting
-
-
-def _find(text_words: list[str], part: list[str]) -> int:
-    joined = f"\n{chr(10).join(text_words)}\n"
-    at = joined.find(f"\n{chr(10).join(part)}\n")
-    return -1 if at < 0 else joined.count("\n", 0, at)
-
-
-def _undo_typos(text_words: list[str], option_words: list[list[str]]) -> list[str]:
-    """Replace misspelt words by the one option word that starts with the same letter and is nearly the same."""
-    every = {word for option in option_words for word in option}
-    vocabulary = sorted(word for word in every if len(word) in _TYPO_CHARS)
-    unknown = [word for word in dict.fromkeys(text_words) if word not in every and len(word) in (4, *_TYPO_CHARS)]
-    meant = {}
-    for word in unknown[:_TYPO_WORDS]:
-        candidates = [other for other in vocabulary if other[0] == word[0]][:_OPTION_WORDS]
-        near = difflib.get_close_matches(word, candidates, 2, _TYPO_RATIO)
-        if len(near) == 1:
-            meant[word] = near[0]
-    return [meant.get(word, word) for word in text_words]
-
-
-def _shortened(text_words: list[str], option_words: list[list[str]]) -> str | None:
-    if len(text_words) < _NEAR_WORDS:
-        return None
-    begun = [i for i, option in enumerate(option_words) if _begins(text_words, option)]
-    if begun:
-        return _only(begun)
-    fitting = [i for i, option in enumerate(option_words) if _is_subsequence(text_words, option)]
-    if len(fitting) != 1:
-        return None
-    option = option_words[fitting[0]]
-    piece = len(text_words) >= max(_PART_WORDS, _PART_SHARE * len(option)) and _find(option, text_words) >= 0
-    near = piece or len(text_words) >= _NEAR_SHARE * len(option)
-    lost = Counter(option) - Counter(text_words)
-    return _only(fitting) if near and words.QUOTE_DOUBT.isdisjoint(lost) else None
-
-
-def _begins(text_words: list[str], option: list[str]) -> bool:
-    last = len(text_words) - 1
-    return last < len(option) and text_words[:last] == option[:last] and option[last].startswith(text_words[last])
-
-
-def _is_subsequence(text_words: list[str], option: list[str]) -> bool:
+def _is_subsequence(said: list[str], option: list[str]) -> bool:
     rest = iter(option)
-    return all(word in rest for word in text_words)
+    return all(word in rest for word in said)
 
 
 EXTRACTOR = "choice reader 2"
@@ -276,39 +271,44 @@ def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> 
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
     opened = open_response(text, cut_off=cut_off)
-    letters = {_read(value, options) for value in opened.values} - {None}
+    known = Options(options)
+    letters = {_read(value, known) for value in opened.values} - {None}
     letter = (
         (letters.pop() if len(letters) == 1 else None)
-        or _read(opened.rest, options, opened.cut_off)
+        or _read(opened.rest, known, opened.cut_off)
         or _closing(opened.closing)
     )
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
 
 
-def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | None:
+def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
     plain = plain_text(text)
-    if " " in plain and (same := equal_option(plain, options)):
+    if " " in plain and (same := options.equal(plain)):
         return same
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
     name = _NAME.match(plain)
-    if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
+    if (
+        name
+        and name[1] not in words.NO_NAME
+        and not any(name[1] in fold(option).casefold() for option in options.texts)
+    ):
         # An initial and one lower-case word that no option has, such as "E. coli".
         return None
-    lettered = letter_ordinals(plain, len(options))
+    lettered = letter_ordinals(plain, len(options.texts))
     tokens = tokenize(lettered)
-    weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options) > 2 else set()
+    weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options.texts) > 2 else set()
     every = [s for s in statements(tokens) if s.stance not in weighed]
-    stated = _without_echoes(_without_listing(every, tokens), echoes(lettered, options))
+    stated = _without_echoes(_without_listing(every, tokens), _echoes(lettered, options.texts))
     decided = _decide(stated, lettered)
     if decided is None:
         if any(s.stance == "chosen" for s in stated):
             return None
         read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
-        return read if read or every else polar_option(plain, options)
+        return read if read or every else _polar(plain, options.texts)
     before, behind = lettered[: decided.begins], lettered[decided.ends :]
     unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, before, behind)
-    unclear = unclear or _denied(decided, behind, options) or _contradicted(decided, lettered, options)
+    unclear = unclear or _denied(decided, behind, options.texts) or _contradicted(decided, lettered, options)
     return None if unclear else decided.letters[0]
 
 
@@ -428,24 +428,24 @@ def _denied(decided: Mention, behind: str, options: Sequence[str]) -> bool:
     return bool(_DENIED.match(behind)) and not says_no
 
 
-def _contradicted(decided: Mention, text: str, options: Sequence[str]) -> bool:
+def _contradicted(decided: Mention, text: str, options: Options) -> bool:
     behind = text[decided.ends :].lstrip(_BETWEEN)
     behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
-    quoted = starts_with_option(behind, options)
+    quoted = options.starting(behind)
     if quoted is None and decided.stance == "leaning":
-        quoted = quoted_option(text, options)
+        quoted = options.quoted(text)
     return quoted not in (None, *decided.letters)
 
 
-def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:
-    repeated = echoes(plain, options)
+def _quoted_beside_echoes(plain: str, options: Options) -> str | None:
+    repeated = _echoes(plain, options.texts)
     if len({echo.option for echo in repeated}) > 1:
         for echo in reversed(repeated):
             plain = f"{plain[: echo.start]}\n{plain[echo.end :]}"
     first, last = plain.partition("\n")[0], plain.rpartition("\n")[2]
     labelled = [part for line in (last, first) if (part := _ANSWER_LABEL.split(line)[-1]) != line]
     for parts in (labelled, [plain], [*_ends(first), *_ends(last)]):
-        quoted = {quoted_option(part, options) for part in parts} - {None}
+        quoted = {options.quoted(part) for part in parts} - {None}
         if quoted:
             return quoted.pop() if len(quoted) == 1 else None
     return None

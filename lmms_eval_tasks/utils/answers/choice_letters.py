@@ -275,6 +275,7 @@ _CUES: RuleTable[Cue] = RuleTable(
     Rule("The clip supports B", words.FAVOUR, "favour"),
     Rule("A fits, but B", words.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
     Rule("It looks like B", ("like",), "is", before=words.SEEMING),
+    Rule("Final: B", words.FINAL, lambda m, _: "label" if m.copula else None),
     Rule(
         "It must be B",
         ("be",),
