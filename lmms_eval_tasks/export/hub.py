@@ -7,7 +7,6 @@ from pathlib import Path
 
 import yaml
 
-import lmms_eval_tasks
 from lmms_eval_tasks.export import facts
 from lmms_eval_tasks.runs.run_card import applying_hazards
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry
@@ -109,7 +108,7 @@ def _section(exported: Exported) -> str:
         asked = facts.why_not_whole(part) or "the official release, whole"
         table.add_row(part.name, score.title, value, *counts, unparsed, part.version, asked)
     table.caption = "\n".join(_made(exported))
-    return write_document(Document("export hub", lmms_eval_tasks.__version__, [table]), Format.MARKDOWN)
+    return write_document(Document("export hub", [table]), Format.MARKDOWN)
 
 
 def _made(exported: Exported) -> Iterator[str]:

@@ -225,10 +225,10 @@ class Format(str, Enum):
 @dataclass
 class Document:
     command: str
-    version: str
     tables: list[FittingTable] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    version: str = lmms_eval_tasks.__version__
 
 
 def write_document(document: Document, form: Format) -> str:
@@ -471,7 +471,7 @@ class Output:
     def __init__(self, command: str, form: Format | None = None) -> None:
         self._console = make_console(stderr=form is not None)
         self._form = form
-        self.document = Document(command, lmms_eval_tasks.__version__)
+        self.document = Document(command)
 
     def table(self, table: FittingTable, gap: bool = False) -> None:
         self.document.tables.append(table)

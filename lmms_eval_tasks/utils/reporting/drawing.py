@@ -23,7 +23,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
-import lmms_eval_tasks
 from lmms_eval_tasks.utils.core.output import Document, Format, Number, write_document
 from lmms_eval_tasks.utils.core.text import printable
 from lmms_eval_tasks.utils.reporting.figure import (
@@ -472,7 +471,7 @@ def figure_files(figure: Figure) -> dict[FigureFile, bytes]:
     table = figure.table()
     if figure.warning:
         table.warnings.append(f"{figure.warning}.")
-    document = Document("report", lmms_eval_tasks.__version__, [table])
+    document = Document("report", [table])
     with own_settings():
         sheet = draw(figure)
         drawn = {form: saved(sheet, form) for form in UNDATED}

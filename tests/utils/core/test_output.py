@@ -52,7 +52,7 @@ ROWS: list[tuple[Cell, ...]] = [
 
 
 def write(form: Format, *tables: FittingTable) -> str:
-    document = Document("compare", "0.1.0", list(tables), ["NOT THE OFFICIAL RELEASE"], ["a note"])
+    document = Document("compare", list(tables), ["NOT THE OFFICIAL RELEASE"], ["a note"], version="0.1.0")
     return write_document(document, form)
 
 
