@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import NAMES, FormatOption, PriceOption, refuse_doubled
-from lmms_eval_tasks.runs.costs import Price, read_price
+from lmms_eval_tasks.cli.options import (
+    FormatOption,
+    NamesOption,
+    PriceOption,
+    TaskOption,
+    print_notes,
+    refuse_doubled,
+)
+from lmms_eval_tasks.runs.costs import read_price
 from lmms_eval_tasks.runs.scores import SCORES, ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import Output, open_output
+from lmms_eval_tasks.utils.core.output import open_output
 
 
 def board(
@@ -23,8 +29,8 @@ def board(
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Also write one HTML page that needs no network.")
     ] = None,
-    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
-    task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    names: NamesOption = None,
+    task: TaskOption = "",
     price: PriceOption = "",
     form: FormatOption = None,
 ) -> None:
@@ -34,27 +40,21 @@ def board(
         lmms-eval-tasks board out/qwen out/internvl --out board.html
         lmms-eval-tasks board results/* --task mvp_mini --format markdown
     """
-    with open_output("board", form) as output:
-        _show(output, runs, out, names or (), task, read_price(price))
-
-
-def _show(
-    output: Output, sources: Sequence[Path], out: Path | None, names: Sequence[str], task: str, price: Price
-) -> None:
     from lmms_eval_tasks.board import RANKS, TESTS, board_tables, build_tables, name_scored, overview_table, write_board
 
-    scored = [_read(source) for source in sources]
-    refuse_doubled([one.path for one in scored], sources)
-    tables = build_tables(name_scored(scored, names), task, price)
-    for one in scored:
-        for note in one.notes:
-            output.note(f"note: {note}.", style="yellow", whole=True)
-    for table in ([overview_table(tables)] if len(tables) > 1 else []) + board_tables(tables):
-        output.table(table)
-    output.note(f"{RANKS} {TESTS}")
-    if out:
-        write_board(tables, out)
-        output.note(f"Page: {out.absolute()}")
+    with open_output("board", form) as output:
+        money = read_price(price)
+        scored = [_read(source) for source in runs]
+        refuse_doubled([one.path for one in scored], runs)
+        tables = build_tables(name_scored(scored, names or ()), task, money)
+        for one in scored:
+            print_notes(output, one.notes)
+        for table in ([overview_table(tables)] if len(tables) > 1 else []) + board_tables(tables):
+            output.table(table)
+        output.note(f"{RANKS} {TESTS}")
+        if out:
+            write_board(tables, out)
+            output.note(f"Page: {out.absolute()}")
 
 
 def _read(source: Path) -> ScoredRun:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -83,7 +84,8 @@ def check(
     skip_missing()
     console = make_console()
     console.print(f"Data home: {home()}", soft_wrap=True)
-    stops, warned = [], 0
+    stops: list[str] = []
+    warned = 0
     named = list(dict.fromkeys(benchmark or ()))
     for name in named:
         read_card(name)
@@ -93,7 +95,8 @@ def check(
         prepared_tables.print_card(console, chosen.card)
         try:
             if thorough:
-                stops += _check_thoroughly(console, chosen, keep)
+                with _stopping(stops):
+                    _check_thoroughly(console, chosen, keep)
             else:
                 from lmms_eval_tasks.testing.thorough import check_runnable
 
@@ -108,10 +111,10 @@ def check(
             stops.append(str(error) if _has_sample(name) else str(error).replace(SAMPLE_REMEDY, ""))
     stops += _check_installation(console)
     if model:
-        wrong = _check_model(console, model, model_args, named or prepared)
-        stops += wrong
-        if not wrong and (tasks := [task] if task else [*chain(*map(_prepared_tasks, named or prepared))]):
-            stops += _show_model(console, model, model_args, tasks[0], batch_size, item, png)
+        with _stopping(stops):
+            _check_model(console, model, model_args, named or prepared)
+            if tasks := [task] if task else [*chain(*map(_prepared_tasks, named or prepared))]:
+                stops += _show_model(console, model, model_args, tasks[0], batch_size, item, png)
     for reason in stops:
         typer.echo(f"\n{reason}", err=True)
     if stops:
@@ -123,19 +126,23 @@ def check(
     console.print(odd if warned else "Nothing here would stop a run.", soft_wrap=True)
 
 
-def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> list[str]:
+@contextmanager
+def _stopping(stops: list[str]) -> Iterator[None]:
+    """Take what the block refuses for a reason that would stop a run; lmms-eval is muted meanwhile."""
     from lmms_eval_tasks.host.replacements import quiet_host
-    from lmms_eval_tasks.testing.thorough import check_thoroughly
 
     try:
         with quiet_host():
-            checked = check_thoroughly(benchmark, keep)
-        checked.problems.raise_if_any(f"{benchmark.name} is not as it should be")
+            yield
     except InputError as error:
-        return [str(error)]
-    for note in checked.notes:
+        stops.append(str(error))
+
+
+def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> None:
+    from lmms_eval_tasks.testing.thorough import check_thoroughly
+
+    for note in check_thoroughly(benchmark, keep):
         console.print(note, soft_wrap=True)
-    return []
 
 
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, printed: set[str]) -> list[str]:
@@ -165,16 +172,11 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
     return stops
 
 
-def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> list[str]:
+def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> None:
     from lmms_eval_tasks.host.checks import describe_absent
-    from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.preview.inputs import check_reader
 
-    with quiet_host():
-        try:
-            checked = check_reader(model, arguments, benchmarks)
-        except InputError as error:
-            return [str(error)]
+    checked = check_reader(model, arguments, benchmarks)
     if checked.reader:
         console.print(f"The model {model} reads clips by {checked.reader}.")
     console.print(f"The model {model}: {checked.result}", soft_wrap=True)
@@ -182,8 +184,8 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
         console.print(f"warning: {checked.warning}", style="yellow")
     for hazard in checked.hazards:
         print_hazard(Output("check"), hazard)
-    absent = describe_absent(model, parse_arguments(arguments))
-    return [absent] if absent else []
+    if absent := describe_absent(model, parse_arguments(arguments)):
+        raise InputError(absent)
 
 
 def _has_sample(name: str) -> bool:
@@ -200,7 +202,6 @@ def _prepared_tasks(name: str) -> list[str]:
 def _show_model(
     console: Console, model: str, arguments: str, task: str, batch_size: int, item: str | None, png: Path | None
 ) -> list[str]:
-    from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.preview.inputs import SHOWABLE, is_showable
 
     if not is_showable(model):
@@ -212,11 +213,7 @@ def _show_model(
         return []
     from lmms_eval_tasks.preview.shown import print_shown, show_task, write_sheet
 
-    try:
-        with quiet_host():
-            shown = show_task(model, arguments, task, batch_size, item)
-    except InputError as error:
-        return [str(error)]
+    shown = show_task(model, arguments, task, batch_size, item)
     print_shown(console, model, shown)
     if png and write_sheet(png, shown):
         console.print(f"\nWrote {png}", soft_wrap=True)

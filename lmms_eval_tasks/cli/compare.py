@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, LEAVE_OUT, NAMES, FormatOption, open_runs
+from lmms_eval_tasks.cli.options import AllowIncompleteOption, FormatOption, NamesOption, TaskOption, open_runs
 from lmms_eval_tasks.report.card_tables import print_differences
 from lmms_eval_tasks.report.published_tables import published_tables, reasons_of
 from lmms_eval_tasks.report.run_comparison import READING, compare_runs
@@ -25,10 +25,12 @@ def compare(
     published: Annotated[
         str, typer.Option(help="A published model: its figures beside the runs', and why they may differ.")
     ] = "",
-    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
-    task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
-    without: Annotated[Path | None, typer.Option(dir_okay=False, help=LEAVE_OUT)] = None,
+    names: NamesOption = None,
+    task: TaskOption = "",
+    allow_incomplete: AllowIncompleteOption = False,
+    without: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Leave out the groups that a filter removed: its file.")
+    ] = None,
     form: FormatOption = None,
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered.

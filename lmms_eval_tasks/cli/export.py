@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.options import print_notes
 from lmms_eval_tasks.export.every_eval_ever import Availability, Deployment, Evaluator, Relationship, export_run
 from lmms_eval_tasks.runs.scores import ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.output import make_console
+from lmms_eval_tasks.utils.core.output import Output, make_console
 
 export_app = typer.Typer(
     no_args_is_help=True,
@@ -91,10 +92,8 @@ def every_eval_ever(
 
 def _read(sources: Sequence[Path]) -> list[ScoredRun]:
     runs = [read_scored(source) for source in sources]
-    console = make_console()
     for run in runs:
-        for note in run.notes:
-            console.print(f"note: {note}.", style="yellow", soft_wrap=True)
+        print_notes(Output("export"), run.notes)
     return runs
 
 

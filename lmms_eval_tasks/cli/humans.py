@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, FormatOption, open_runs
+from lmms_eval_tasks.cli.options import AllowIncompleteOption, FormatOption, open_runs
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.report.people_tables import AskedItems, outcomes_by_question, print_mode, show_shared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
@@ -59,7 +59,7 @@ def humans(
         typer.Option(help="Output folder of a run: what it and people share, item by item; may be given again."),
     ] = None,
     task: Annotated[str, typer.Option(help="Only this task or group of the runs.")] = "",
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    allow_incomplete: AllowIncompleteOption = False,
     form: FormatOption = None,
 ) -> None:
     """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people.
@@ -221,8 +221,7 @@ def _show_study(
     table.signature = f"{name}, {split}; {METHOD}"
     if data_set.apart:
         table.warnings.append(data_set.apart)
-    for score in baseline.score_study(study, rows, answers):
-        value, metric = score.estimate, score.metric
+    for metric, value in baseline.score_study(study, rows, answers):
         shown = replace(score_number(metric, value), digits=2)
         paper = [Number(published[metric.name], unit="%", digits=2) if metric.name in published else ""]
         table.add_row(metric.title, value.groups if value else 0, shown, *(paper if published else []))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,13 +51,14 @@ def launch(
     one.
     """
     from lmms_eval_tasks.cli.merge import merge
+    from lmms_eval_tasks.launch.executors import connect
     from lmms_eval_tasks.launch.plan import find_merged, make_plan
 
     plan = make_plan(command, shards)
-    jobs_of = _connect(plan, jobs, gpus_per_shard, slurm)
+    place = connect(plan, jobs, gpus_per_shard, slurm)
     with plan.kept():
         find_merged(plan)
-        _work(plan, jobs_of, tries)
+        _work(plan, place, tries)
         if found := find_merged(plan):
             typer.echo(f"The parts are merged already: {found}")
         else:
@@ -91,13 +91,14 @@ def sweep(
     COMMAND is lmms-eval …, or anything that runs it and takes --output_path and --model_args. Each run is a part as of
     `launch`, with an output path below that one. The same command goes on later, also with further values.
     """
+    from lmms_eval_tasks.launch.executors import connect
     from lmms_eval_tasks.launch.plan import make_sweep
     from lmms_eval_tasks.report.series import curve_tables, gather_series, seed_tables
 
     plan = make_sweep(command, settings)
-    jobs_of = _connect(plan, jobs, gpus_per_part, slurm)
+    place = connect(plan, jobs, gpus_per_part, slurm)
     with plan.kept():
-        _work(plan, jobs_of, tries)
+        _work(plan, place, tries)
     curves: dict[tuple[str, ...], list[LaunchedPart]] = {}
     for part in plan.parts:
         curves.setdefault(tuple(map("=".join, part.settings[1:])), []).append(part)
@@ -115,18 +116,13 @@ def sweep(
             output.note(f"The curve: lmms-eval-tasks report --series {name} {folders} --html sweep.html", whole=True)
 
 
-def _connect(plan: LaunchPlan, jobs: int, gpus_each: int | None, slurm: Iterable[str] | None) -> Jobs:
-    from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
-
-    return connect_slurm(plan, jobs, gpus_each, slurm) if slurm else connect_local(plan, jobs, gpus_each)
-
-
 def _work(plan: LaunchPlan, jobs: Jobs, tries: int) -> None:
     """Work on all parts of a plan until they are done; exits with status 1 where one has failed."""
-    from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
+    from lmms_eval_tasks.launch.run import Show, describe_failure, run_parts
 
     count = len(plan.parts)
-    with show_parts(count) as show:
+    show = Show(count)
+    with show.bar:
         failed = run_parts(plan, jobs, tries, show)
     if failed:
         for part, reason in failed.items():

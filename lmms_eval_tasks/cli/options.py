@@ -59,12 +59,25 @@ def show_examples(app: typer.Typer, called: str) -> None:
             show_examples(group.typer_instance, f"{called} {group.name}")
 
 
-ALLOW_INCOMPLETE = "Also the part that is there of a run that was cut short."
-
-
-LEAVE_OUT = "Leave out the groups that a filter removed: its file."
-WITHOUT = "Also the scores without the groups that a filter removed: its file."
-NAMES = "What to call a run; once for each, in their order."
+AllowIncompleteOption = Annotated[
+    bool, typer.Option("--allow-incomplete", help="Also the part that is there of a run that was cut short.")
+]
+NamesOption = Annotated[
+    list[str] | None, typer.Option("--name", help="What to call a run; once for each, in their order.")
+]
+TaskOption = Annotated[str, typer.Option(help="Only this task or group.")]
+PriceOption = Annotated[
+    str,
+    typer.Option(
+        metavar="in=…,out=…",
+        help="Money for a million tokens: what the answers cost then stands beside their tokens.",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="Write the tables in this format on standard output, and notes on standard error."),
+]
 
 
 def open_runs(
@@ -81,7 +94,7 @@ def open_runs(
     if task and (scored := [run for run in runs if not run.only_predicted]):
         entries_of(scored, task)
     for run in runs:
-        print_notes(output, run)
+        print_notes(output, run.notes, run.incomplete)
     return named
 
 
@@ -94,27 +107,11 @@ def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:
         raise InputError(f"Expected different runs, but {'; '.join(doubled)}.")
 
 
-def print_notes(output: Output, run: Run) -> None:
-    for note in run.notes:
+def print_notes(output: Output, notes: Iterable[str], incomplete: str = "") -> None:
+    for note in notes:
         output.note(f"note: {note}.", style="yellow", whole=True)
-    if run.incomplete:
-        output.warn(f"INCOMPLETE: the run was cut short, {run.incomplete}.")
-
-
-PriceOption = Annotated[
-    str,
-    typer.Option(
-        metavar="in=…,out=…",
-        help="Money for a million tokens: what the answers cost then stands beside their tokens.",
-        show_default=False,
-    ),
-]
-
-FormatOption = Annotated[
-    Format | None,
-    typer.Option("--format", help="Write the tables in this format on standard output, and notes on standard error."),
-]
-"""How a command writes its tables."""
+    if incomplete:
+        output.warn(f"INCOMPLETE: the run was cut short, {incomplete}.")
 
 
 def print_warnings(warnings: Iterable[str]) -> None:

@@ -10,7 +10,14 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, NAMES, WITHOUT, FormatOption, PriceOption, open_runs
+from lmms_eval_tasks.cli.options import (
+    AllowIncompleteOption,
+    FormatOption,
+    NamesOption,
+    PriceOption,
+    TaskOption,
+    open_runs,
+)
 from lmms_eval_tasks.report import score_tables
 from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_differences
 from lmms_eval_tasks.report.page_files import Clips
@@ -39,13 +46,13 @@ def report(
     runs: Annotated[
         list[Path] | None, typer.Argument(help="Output folders of runs; of each its latest run.", show_default=False)
     ] = None,
-    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
+    names: NamesOption = None,
     series: Annotated[list[str] | None, typer.Option(help=SERIES)] = None,
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     layout: Annotated[
         Tables | None, typer.Option(help="The tables of the benchmarks' papers instead, as these print them.")
     ] = None,
-    task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    task: TaskOption = "",
     card: Annotated[
         bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")
     ] = False,
@@ -72,8 +79,11 @@ def report(
         Pairing | None, typer.Option(help="Also pair accuracy with the partners of other pairs of the same question.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
-    without: Annotated[Path | None, typer.Option(dir_okay=False, help=WITHOUT)] = None,
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    without: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Also the scores without the groups that a filter removed: its file."),
+    ] = None,
+    allow_incomplete: AllowIncompleteOption = False,
     price: PriceOption = "",
     form: FormatOption = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE
+from lmms_eval_tasks.cli.options import AllowIncompleteOption
 from lmms_eval_tasks.utils.core.output import make_console, text_table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ DIFFERENT = 3
 def rescore(
     run: Annotated[Path, typer.Argument(help="Output folder of a run, of which the latest; or its results file.")],
     out: Annotated[Path | None, typer.Option(help="New folder for results, sample logs and leaderboard files.")] = None,
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Compute a finished run's scores again from its saved responses, and say what differs.
 

@@ -67,7 +67,7 @@ def submit(
         problem = f"Expected one run for {name}, but got {len(runs)}. A leaderboard takes several: {LEADERBOARDS}."
         raise InputError(problem)
     done = write(name, runs[0], out, split, part, allow_unofficial or allow_sample, allow_incomplete)
-    print_notes(Output("submit"), done.runs[0])
+    print_notes(Output("submit"), done.runs[0].notes, done.runs[0].incomplete)
     if done.apart:
         console.print(f"{done.apart}: do not send it to a leaderboard.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
@@ -109,7 +109,7 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
     done = submit_to_leaderboard(name, runs, out, allow_unofficial, allow_incomplete)
     output = Output("submit")
     for run in done.runs:
-        print_notes(output, run)
+        print_notes(output, run.notes, run.incomplete)
     for run in done.unused:
         output.note(f"note: No file was made from {run.path}.", style="yellow", whole=True)
     if len(models := dict.fromkeys(run.name for run in done.runs)) > 1:

@@ -19,7 +19,7 @@ from submitit.core.utils import FailedJobError, pickle_load
 from submitit.local.local import LocalExecutor
 from submitit.slurm.slurm import SlurmExecutor, SlurmJob
 
-from lmms_eval_tasks.launch.job import BLOCKED, DEVICES, PartJob, end_processes
+from lmms_eval_tasks.launch.job import BLOCKED, DEVICES, PartJob, end_processes, last_lines
 from lmms_eval_tasks.launch.plan import JOBS, Holder, LaunchedPart, LaunchPlan
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
@@ -106,7 +106,7 @@ class Jobs:
         try:
             kind, value = pickle_load(job.paths.result_pickle)
         except (OSError, EOFError):
-            kind, value = "", f"its job ended without a word{_last_line(job.paths.stderr)}"
+            kind, value = "", ": ".join(["its job ended without a word", *last_lines(job.paths.stderr, 1)])
         if kind == "error":
             value = f"its job failed: {str(value).strip().splitlines()[-1]}"
         return hide_secrets(str(value), os.environ)
@@ -238,13 +238,6 @@ def _queue() -> set[str] | None:
     return set(listed.stdout.split()) if listed.returncode == 0 else None
 
 
-def _last_line(file: Path) -> str:
-    with suppress(OSError):
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        return f": {lines[-1]}" if lines else ""
-    return ""
-
-
 @contextmanager
 def _without_terminal() -> Iterator[None]:
     """Shield processes started meanwhile from the terminal's signals; signals for this process wait until the end."""
@@ -255,14 +248,12 @@ def _without_terminal() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def connect_local(plan: LaunchPlan, jobs: int, gpus_each: int | None) -> Jobs:
-    return LocalJobs(plan, deal_devices(visible_gpus(os.environ), jobs, gpus_each))
-
-
-def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Iterable[str]) -> Jobs:
-    """Return so many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says."""
+def connect(plan: LaunchPlan, jobs: int, gpus_each: int | None, slurm: Sequence[str] | None) -> Jobs:
+    """Return so many jobs at a time: on SLURM, each asked for with what ``--slurm`` says, or without it here."""
+    if not slurm:
+        return LocalJobs(plan, deal_devices(visible_gpus(os.environ), jobs, gpus_each))
     parameters = {"job_name": "lmms-eval-tasks", **({"gpus_per_node": gpus_each} if gpus_each else {})}
-    return SlurmJobs(plan, jobs, {**parameters, **read_parameters(given)})
+    return SlurmJobs(plan, jobs, {**parameters, **read_parameters(slurm)})
 
 
 def read_parameters(given: Iterable[str]) -> dict[str, Any]:

@@ -179,6 +179,22 @@ BLOCKED = (signal.SIGINT, signal.SIGHUP)
 """Signals of a terminal, which are the launcher's."""
 
 
+TAIL = 20_000
+"""The last lines of a log are looked for among so many of its last bytes."""
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """Return the last lines that the last try has printed, without keys."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            text = hide_secrets(file.read().decode("utf-8", "replace"), os.environ)
+    except OSError:
+        return []
+    lines = re.split(r"[\r\n]+", re.split(rf"^{TRY} .*$", text, flags=re.MULTILINE)[-1])
+    return [line.rstrip() for line in lines if line.strip()][-count:]
+
+
 def _stop(number: int, frame: Any) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _Stop

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from filelock import FileLock, Timeout
 
@@ -48,6 +49,21 @@ class Setting(NamedTuple):
         return GEN_KWARGS if self.name in GENERATION else MODEL_ARGS
 
 
+@contextmanager
+def _locked(path: Path, wait: float) -> Iterator[bool]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=wait, poll_interval=0.1)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
 @dataclass(frozen=True)
 class LaunchedPart:
     """One part of a launch: a shard of a run, or the run with one of the settings of a sweep."""
@@ -79,18 +95,8 @@ class LaunchedPart:
     @contextmanager
     def locked(self, wait: float) -> Iterator[bool]:
         """Lock the part as long as the block lasts; gives False where another process has it locked."""
-        path = self._state("lock")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
-        try:
-            lock.acquire(timeout=wait, poll_interval=0.1)
-        except Timeout:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+        with _locked(self._state("lock"), wait) as free:
+            yield free
 
     def write_holder(self, holder: Holder) -> None:
         write_file(self._state("job.json"), json.dumps(asdict(holder)) + "\n")
@@ -155,20 +161,12 @@ class LaunchPlan:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Keep what is launched beside its parts, and keep other launches from them as long as the block lasts."""
-        with naming_full_disk(self.out):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / "launch.lock")
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                raise InputError(f"Another launch is at work on {self.folder}. Wait for it, or end it.") from None
-            try:
-                self._keep()
-                os.environ[WORDS] = json.dumps(self.secrets)
+        with naming_full_disk(self.out), _locked(self.folder / "launch.lock", 0) as free:
+            if not free:
+                raise InputError(f"Another launch is at work on {self.folder}. Wait for it, or end it.")
+            self._keep()
+            with patch.dict(os.environ, {WORDS: json.dumps(self.secrets)}):
                 yield
-            finally:
-                os.environ.pop(WORDS, None)
-                lock.release()
 
     def clear(self) -> None:
         shutil.rmtree(self.folder / JOBS, ignore_errors=True)

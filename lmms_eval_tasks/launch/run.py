@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn
 
 from lmms_eval_tasks.launch.executors import Jobs
-from lmms_eval_tasks.launch.job import DONE, HELD, TRY
+from lmms_eval_tasks.launch.job import DONE, HELD, last_lines
 from lmms_eval_tasks.launch.plan import LaunchedPart, LaunchPlan
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import LITTLE, FullDisk, free_space
 from lmms_eval_tasks.utils.core.output import make_console
-from lmms_eval_tasks.utils.core.text import hide_secrets
 
 
 class Show:
@@ -46,17 +42,8 @@ class Show:
         self.bar.update(self._task, description=states, completed=done)
 
 
-@contextmanager
-def show_parts(count: int) -> Iterator[Show]:
-    show = Show(count)
-    with show.bar:
-        yield show
-
-
 LAST_LINES = 5
 """So many lines of a failed part's log are shown."""
-TAIL = 20_000
-"""They are among its last bytes."""
 ENDING = 40.0
 """Seconds that jobs have to end after Ctrl-C."""
 
@@ -129,19 +116,8 @@ def _end(running: list[LaunchedPart], jobs: Jobs) -> None:
 def describe_failure(part: LaunchedPart, reason: str) -> str:
     if free_space(part.folder) < LITTLE:
         reason += f"; {FullDisk(0, '', str(part.folder))}"
-    lines = "".join(f"\n    {line}" for line in last_lines(part.log))
+    lines = "".join(f"\n    {line}" for line in last_lines(part.log, LAST_LINES))
     return f"Part {part.name} failed ({reason}). Log: {part.log}{lines}"
-
-
-def last_lines(log: Path) -> list[str]:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - TAIL))
-            text = hide_secrets(file.read().decode("utf-8", "replace"), os.environ)
-    except OSError:
-        return []
-    lines = re.split(r"[\r\n]+", re.split(rf"^{TRY} .*$", text, flags=re.MULTILINE)[-1])
-    return [line.rstrip() for line in lines if line.strip()][-LAST_LINES:]
 
 
 @contextmanager

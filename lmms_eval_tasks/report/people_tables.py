@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -69,14 +69,15 @@ class SharedTask:
         headings = ("observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest")
         table = FittingTable(f"{self.name}: {len(items):,} items in {groups:,} groups, {people} people each", headings)
         table.signature = self.signature
-        pairs = {f"{label}, people": agreement.run_consistency(items, run) for run, label in enumerate(labels)}
-        pairs["people, people"] = agreement.people_consistency(items)
+        pairs: dict[str, agreement.Judge] = {
+            f"{label}, people": partial(agreement.run_with_people, run=run) for run, label in enumerate(labels)
+        }
+        pairs["people, people"] = agreement.two_people
         for one, two in combinations(range(len(labels)), 2):
-            compared = agreement.find_consistency((item, agreement.two_runs(item, one, two)) for item in items)
-            pairs[f"{labels[one]}, {labels[two]}"] = compared
-        for observers, found in pairs.items():
+            pairs[f"{labels[one]}, {labels[two]}"] = partial(agreement.two_runs, first=one, second=two)
+        for observers, judge in pairs.items():
             cells: list[Cell] = [0, *[NONE] * 7]
-            if found is not None:
+            if found := agreement.find_consistency(items, judge):
                 shares = (*found.right, found.agreement, found.expected)
                 percents = [Number(100 * share, n=found.groups, unit="%") for share in shares]
                 kappa = _coefficient(found.kappa, found.interval, found.groups)

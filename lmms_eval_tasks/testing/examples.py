@@ -22,7 +22,7 @@ from loguru import logger
 
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
-from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import aggregate
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_configs
@@ -66,14 +66,6 @@ def asks(task: Task | None, rows: Iterable[Row]) -> Callable[[Row], bool]:
         if any(map(asked, rows)):
             break
     return asked
-
-
-def find_configurations(benchmark: str) -> Mapping[str, Configuration]:
-    return task_configs(find_benchmark(benchmark).folder)
-
-
-def group_members(configuration: Configuration) -> list[str] | None:
-    return list(configuration["task"]) if "group" in configuration else None
 
 
 def with_every_score(configuration: Configuration) -> Configuration:
@@ -342,7 +334,7 @@ def deal_items(
 
 def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | None = None) -> list[Record]:
     """The records of responses to rows."""
-    configuration = find_configurations(task.benchmark.name)[task.name]
+    configuration = task_configs(task.benchmark.folder)[task.name]
     with run_task(configuration, SteadyEvaluation(number), scored=False) as running:
         running.ask(items[0][0])
         return [Record.from_json(running.grade(row, response)["record"]) for row, response in items]

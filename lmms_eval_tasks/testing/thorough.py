@@ -10,7 +10,6 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from pydoc import locate
@@ -26,10 +25,8 @@ from lmms_eval_tasks.testing.examples import (
     SteadyEvaluation,
     asks,
     deal_items,
-    find_configurations,
     grade_examples,
     grade_items,
-    group_members,
     make_examples,
     read_file,
     render_prompts,
@@ -177,31 +174,37 @@ GROUPS = 2
 """Groups of each stratum among examples that are made of a prepared table."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    problems: Problems
-    notes: tuple[str, ...] = ()
+def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> list[str]:
+    """Check what a benchmark declares, asks, grades, scores and submits, and that no version stands for two things.
 
+    Returns:
+        What else there is to know of it.
 
-def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
-    """Check what a benchmark declares, asks, grades, scores and submits, and that no version stands for two things."""
+    Raises:
+        InputError: something is not as it should be.
+    """
+    wrong = f"{benchmark.name} is not as it should be"
     problems = check_declared(benchmark)
-    if problems:
-        return Findings(problems)
+    problems.raise_if_any(wrong)
     own = registry().tasks_of(benchmark.name).values()
     path, command = benchmark.folder / EXAMPLES, f"lmms-eval-tasks check {benchmark.name} --thorough --keep"
     content = read_file(path) if path.is_file() else draw_examples(benchmark)
     with attempting(problems, EXAMPLES, "examples", benchmark.folder):
         rows, examples = make_examples(content, benchmark.folder, own)
-    if problems:
-        return Findings(problems)
-    check_prompts(benchmark, rows, problems)
+    problems.raise_if_any(wrong)
+    _check_prompts(benchmark, rows, problems)
     notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
     records = {}
     for kind, found in benchmark.kinds.items() if not problems else ():
+        tasks = [task for task in own if task.kind is found]
         if not list(deal_items(benchmark, kind, rows.values(), [(row, None) for row in rows.values()])):
             notes.append(f"{kind}: not checked, for its tasks ask none of the example rows")
-        elif graded := grade_kind(benchmark, kind, rows, examples, problems):
+            continue
+        where = f"{file_of(benchmark.folder, tasks[0].name)}, process_results"
+        graded: tuple[Record, ...] = ()
+        with attempting(problems, where, "a record of any response", benchmark.folder):
+            graded = grade_examples(benchmark, kind, rows, examples)
+        if graded:
             records[kind] = graded
             check_guesses(benchmark, kind, list(rows.values()), problems)
             faults = check_scores(found.metrics, graded, benchmark.folder)
@@ -211,8 +214,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
     if not problems:
         check_submission(benchmark, list(rows.values()), examples, notes, problems)
         check_numbers(benchmark, records, problems)
-    if problems:
-        return Findings(problems, tuple(notes))
+    problems.raise_if_any(wrong)
     digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
     now = measure(benchmark.name, rows, examples)
     if keep:
@@ -221,32 +223,19 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
             write_file(path, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n")
         notes.append(f"Kept: {digests}, {summarize_names(changed) or 'unchanged'}")
     elif digests.is_file():
-        problems.extend(compare_kept(now, read_kept(digests, command), labels, command))
+        compare_kept(now, read_kept(digests, command), labels, command).raise_if_any(wrong)
     else:
         notes.append(f"What its versions stand for is not kept: there is no {digests}.\nRun:  {command}")
-    return Findings(problems, tuple(notes))
+    return notes
 
 
-def check_prompts(benchmark: Benchmark, rows: Mapping[str, Row], problems: Problems) -> None:
+def _check_prompts(benchmark: Benchmark, rows: Mapping[str, Row], problems: Problems) -> None:
     """Note the tasks whose prompts cannot be made of example rows."""
-    for name, configuration in find_configurations(benchmark.name).items():
-        if group_members(configuration) is None:
-            where = f"{file_of(benchmark.folder, name)}, doc_to_text"
-            with attempting(problems, where, "a prompt of every item", benchmark.folder):
-                for row in filter(asks(registry().tasks[name], rows.values()), rows.values()):
-                    render_prompts(configuration, row)
-
-
-def grade_kind(
-    benchmark: Benchmark, kind: str, rows: Mapping[str, Row], examples: Sequence[Example], problems: Problems
-) -> tuple[Record, ...]:
-    """A kind's records of examples; none, with the fault noted, where one cannot be graded."""
-    task = next(task for task in registry().tasks_of(benchmark.name).values() if task.kind is benchmark.kinds[kind])
-    where = f"{file_of(benchmark.folder, task.name)}, process_results"
-    records: tuple[Record, ...] = ()
-    with attempting(problems, where, "a record of any response", benchmark.folder):
-        records = grade_examples(benchmark, kind, rows, examples)
-    return records
+    for name, task in registry().tasks_of(benchmark.name).items():
+        where = f"{file_of(benchmark.folder, name)}, doc_to_text"
+        with attempting(problems, where, "a prompt of every item", benchmark.folder):
+            for row in filter(asks(task, rows.values()), rows.values()):
+                render_prompts(task_configs(benchmark.folder)[name], row)
 
 
 def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row], problems: Problems) -> None:
@@ -315,7 +304,7 @@ def _submit(
 
 
 def _graded_items(task: Task, items: Sequence[tuple[Row, Any]]) -> Iterator[GradedItem]:
-    with run_task(find_configurations(task.benchmark.name)[task.name], SteadyEvaluation(None)) as running:
+    with run_task(task_configs(task.benchmark.folder)[task.name], SteadyEvaluation(None)) as running:
         for row, response in items:
             if task.pointer.get("subset") in (None, row.get("subset")):
                 running.ask(row)

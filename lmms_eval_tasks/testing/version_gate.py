@@ -16,12 +16,11 @@ from lmms_eval_tasks.testing.examples import (
     Example,
     Row,
     asks,
-    find_configurations,
-    group_members,
     make_key,
     render_prompts,
     score_items,
 )
+from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.prepare import make_table
@@ -56,10 +55,10 @@ def measure(benchmark: str, rows: Mapping[str, Row], examples: Sequence[Example]
     results: dict[str, dict[str, tuple[dict[str, float | None], list[str]]]] = {}
     columns = make_table([], find_benchmark(benchmark).schema()).schema
     schema = make_key([f"{field.name}: {_type_name(field.type)}" for field in columns])
-    for name, configuration in find_configurations(benchmark).items():
+    for name, configuration in task_configs(find_benchmark(benchmark).folder).items():
         entries[name] = {"version": str(configuration["metadata"]["version"])}
-        if members := group_members(configuration):
-            entries[name]["tasks"] = members
+        if "group" in configuration:
+            members = entries[name]["tasks"] = list(configuration["task"])
             entries[name]["means"] = {
                 score: make_key([mean, members]) for score, mean in group_means(configuration).items()
             }

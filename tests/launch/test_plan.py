@@ -18,7 +18,7 @@ from refusals import refusal
 
 from lmms_eval_tasks.launch.executors import LocalJobs, deal_devices, free_slots, read_parameters, visible_gpus
 from lmms_eval_tasks.launch.plan import WORDS, LaunchPlan, make_plan, make_sweep
-from lmms_eval_tasks.launch.run import run_parts, show_parts
+from lmms_eval_tasks.launch.run import Show, run_parts
 from lmms_eval_tasks.runs.run_files import results_files
 
 EIGHT = tuple("01234567")
@@ -79,7 +79,8 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, capsys: pytest.CaptureFi
     for part in found.parts:
         part.out.mkdir(parents=True)
         part.write_done(part.out / RESULTS)
-    with show_parts(3) as show:
+    show = Show(3)
+    with show.bar:
         assert run_parts(found, LocalJobs(found, [()]), 1, show) == {}
     assert capsys.readouterr().err == "Parts: 3 done, 0 running, 0 waiting, 0 failed\n3 of 3 parts are done already.\n"
     assert found.parts[2].read_results() == found.parts[2].out / RESULTS

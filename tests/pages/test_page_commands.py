@@ -38,7 +38,13 @@ from lmms_eval_tasks.runs.run_card import HAZARDS, NOT_KNOWN
 from lmms_eval_tasks.runs.run_card import TASK as TASK_SECTION
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.home import table_path
-from lmms_eval_tasks.utils.people.agreement import people_consistency, run_consistency, share_items, share_options
+from lmms_eval_tasks.utils.people.agreement import (
+    find_consistency,
+    run_with_people,
+    share_items,
+    share_options,
+    two_people,
+)
 from lmms_eval_tasks.utils.people.responses import read_human_responses, read_items
 from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 from lmms_eval_tasks.utils.scoring.compare import effect_above_chance
@@ -248,7 +254,8 @@ def test_the_numbers_on_statistics(tmp_path: Path) -> None:
     asked = read_items(EXAMPLE / "items.csv")
     run = read_run(write_example_run(tmp_path / "first"))
     shared = share_items(read_human_responses(EXAMPLE / "responses.csv", asked), asked, [run.records])
-    found, people = run_consistency(shared.items, 0), people_consistency(shared.items)
+    found = find_consistency(shared.items, lambda item: run_with_people(item, 0))
+    people = find_consistency(shared.items, two_people)
     options = share_options(shared.items, 0)
     assert found is not None and found.bounds is not None and people is not None and options is not None
     expected = 7 / 12 * 25 / 36 + 5 / 12 * 11 / 36

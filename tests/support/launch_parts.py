@@ -5,19 +5,19 @@ launch_parts.py COUNT JOBS "SLURM-PARAMETERS" COMMAND…
 
 import sys
 
-from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
+from lmms_eval_tasks.launch.executors import connect
 from lmms_eval_tasks.launch.plan import make_plan
-from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
+from lmms_eval_tasks.launch.run import Show, describe_failure, run_parts
 from lmms_eval_tasks.utils.core.errors import InputError
 
 if __name__ == "__main__":
     count, jobs, slurm, *command = sys.argv[1:]
     try:
         plan = make_plan(command, int(count))
-        connect = (connect_slurm, slurm.split()) if slurm else (connect_local,)
-        place = connect[0](plan, int(jobs), None, *connect[1:])
+        place = connect(plan, int(jobs), None, slurm.split())
         place.pause = min(place.pause, 0.5)
-        with plan.kept(), show_parts(int(count)) as show:
+        show = Show(int(count))
+        with plan.kept(), show.bar:
             failed = run_parts(plan, place, 2, show)
     except InputError as error:
         sys.exit(str(error))

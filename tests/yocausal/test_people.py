@@ -113,7 +113,7 @@ def test_the_judges_labels_of_60_clips_beside_peoples(tmp_path: Path) -> None:
 def read_back(folder: Path, rows: list[Row], answers: Mapping[str, Sequence[str]]) -> tuple[list[Response], Row]:
     """Answers as they are read from a file, and the study's estimates."""
     responses = read_human_responses(write_responses(folder / "people.csv", answers), STUDY.questions(rows))
-    return responses, {score.metric.name: score.estimate for score in score_study(STUDY, rows, responses)}
+    return responses, {metric.name: found for metric, found in score_study(STUDY, rows, responses)}
 
 
 def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, BUILD, FormatOption, open_runs
+from lmms_eval_tasks.cli.options import BUILD, AllowIncompleteOption, FormatOption, open_runs
 from lmms_eval_tasks.construct.curation import shortcut_filters
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME
@@ -41,7 +41,7 @@ def single_frame(
     frame_share: Annotated[
         float, typer.Option(help="A pair goes where this share of the frames of both clips is solvable.")
     ] = shortcut_filters.FRAME_SHARE,
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    allow_incomplete: AllowIncompleteOption = False,
     form: FormatOption = None,
 ) -> None:
     """List the pairs that single frames solve, as MVP removed them: by runs of views such as single_frame_random1.
@@ -68,7 +68,7 @@ def blind(
     runs: Annotated[list[Path], typer.Argument(help="Runs of blind views, one or more models.")],
     out: Annotated[Path, typer.Option(help=OUT, show_default=False)],
     models: Annotated[int, typer.Option(min=1, help="How many models have to be right on both items of a pair.")] = 1,
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    allow_incomplete: AllowIncompleteOption = False,
     form: FormatOption = None,
 ) -> None:
     """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them.

@@ -7,7 +7,7 @@ several people to an item count is ours: docs/statistics.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -159,6 +159,10 @@ def kappa_bounds(first: float, second: float) -> tuple[float, float] | None:
     return (least - expected) / (1 - expected), (most - expected) / (1 - expected)
 
 
+Judge = Callable[[SharedItem], Judged | None]
+"""What two observers make of an item; None where one of them has no score."""
+
+
 def run_with_people(item: SharedItem, run: int) -> Judged | None:
     """Compare a run and a person drawn from those who answered an item; None where the run has no score."""
     right, people = item.right(run), item.share_right
@@ -180,9 +184,9 @@ def two_people(item: SharedItem) -> Judged | None:
     return alike, item.share_right, item.share_right
 
 
-def find_consistency(judged: Iterable[tuple[SharedItem, Judged | None]]) -> Consistency | None:
+def find_consistency(items: Iterable[SharedItem], judge: Judge) -> Consistency | None:
     """Cohen's kappa of right and wrong, each item counting once; None without items."""
-    known = [(item, one) for item, one in judged if one is not None]
+    known = [(item, one) for item in items if (one := judge(item)) is not None]
     if not known:
         return None
     strata = Strata.of(sum_groups((item, (agreed, 1.0, first, second)) for item, (agreed, first, second) in known))
@@ -212,15 +216,6 @@ def _kappa(sums: Floats) -> Floats:
     agreed, number, first, second = np.moveaxis(sums.sum(axis=-2), -1, 0)
     chance = (first * second + (number - first) * (number - second)) / number
     return np.asarray((agreed - chance) / np.where(np.isclose(chance, number), np.nan, number - chance))
-
-
-def run_consistency(items: Sequence[SharedItem], run: int) -> Consistency | None:
-    return find_consistency((item, run_with_people(item, run)) for item in items)
-
-
-def people_consistency(items: Sequence[SharedItem]) -> Consistency | None:
-    """Compare people with one another, on the items that two or more answered."""
-    return find_consistency((item, two_people(item)) for item in items)
 
 
 @dataclass(frozen=True)

@@ -186,15 +186,9 @@ class HumanStudy:
         }
 
 
-@dataclass(frozen=True)
-class StudyScore:
-    metric: Metric
-    estimate: Estimate | None
-
-
 def score_study(
     study: HumanStudy, rows: Iterable[Mapping[str, Any]], responses: Sequence[Response]
-) -> list[StudyScore]:
+) -> list[tuple[Metric, Estimate | None]]:
     """Return the study's scores, each item with the mean credit of its responses, whichever way it was shown."""
     credits = {item: sum(one.credit for one in own) / len(own) for item, own in _by_item(responses).items()}
     records = [
@@ -211,7 +205,7 @@ def score_study(
         if row["item_id"] in credits
     ]
     metrics = [replace(metric, value=lambda record: float(record.fields[CREDIT])) for metric in study.metrics]
-    return [StudyScore(metric, estimate(metric, [records])) for metric in metrics]
+    return [(metric, estimate(metric, [records])) for metric in metrics]
 
 
 def label_items(responses: Sequence[Response]) -> dict[str, bool]:

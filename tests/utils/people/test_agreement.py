@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -20,8 +21,6 @@ from lmms_eval_tasks.utils.people.agreement import (
     find_consistency,
     find_opposed,
     kappa_bounds,
-    people_consistency,
-    run_consistency,
     run_with_people,
     share_items,
     share_options,
@@ -94,6 +93,7 @@ def items_of_many(answers: Sequence[tuple[Sequence[bool], Sequence[bool]]]) -> l
 
 
 FLAG = st.booleans()
+with_people = partial(run_with_people, run=0)
 
 
 @settings(max_examples=60)
@@ -109,7 +109,8 @@ def test_it_is_cohens_kappa_of_all_pairs_of_observers_of_which_every_item_counts
         for _, people in answers
         for one, other in permutations(people, 2)
     ]
-    for pairs, found in ((with_run, run_consistency(items, 0)), (together, people_consistency(items))):
+    for pairs, judge in ((with_run, with_people), (together, two_people)):
+        found = find_consistency(items, judge)
         assert (found is None) == (not pairs)
         if found is None:
             continue
@@ -141,18 +142,19 @@ def test_the_interval_is_of_groups_and_what_has_no_score_or_no_second_person_is_
     run, person = (list(rng.random(100) < 0.7) for _ in range(2))
     once = [make_item(n, "A", ["A" if person[n] else "B"], ["A" if run[n] else "B"], pairs=False) for n in range(100)]
     twice = [make_item(n, "A", ["A" if person[n // 2] else "B"], ["A" if run[n // 2] else "B"]) for n in range(200)]
-    one, other = run_consistency(once, 0), run_consistency(twice, 0)
+    one, other = find_consistency(once, with_people), find_consistency(twice, with_people)
     assert one is not None and other is not None and (one.items, other.items, other.groups) == (100, 200, 100)
     assert one.interval == pytest.approx(other.interval)
     items = [make_item(0, "A", ["A"], ["A"]), make_item(1, "A", ["A", "B"], ["B"])]
     unscored = SharedItem(items[0].task, items[0].question, items[0].people, (None, items[0].records[0]))
     assert run_with_people(unscored, 0) is two_runs(unscored, 0, 1) is two_people(items[0]) is None
-    found = people_consistency(items)
+    found = find_consistency(items, two_people)
     assert found is not None and (found.items, found.agreement, found.kappa) == (1, 0.0, -1.0)
-    assert find_consistency([]) is None
+    assert find_consistency([], two_people) is None
     # It is symmetric.
     both = items_of_many([([True], pair) for pair in zip(run, person, strict=True)])
-    there, back = (find_consistency((item, two_runs(item, *order)) for item in both) for order in ((0, 1), (1, 0)))
+    there = find_consistency(both, lambda item: two_runs(item, 0, 1))
+    back = find_consistency(both, lambda item: two_runs(item, 1, 0))
     assert there is not None and back is not None and there.right == back.right[::-1]
     assert (there.kappa, there.agreement, there.bounds) == (back.kappa, back.agreement, back.bounds)
 
