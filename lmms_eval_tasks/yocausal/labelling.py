@@ -19,7 +19,7 @@ import typer
 from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.api import InputError, Progress, read_prompt
-from lmms_eval_tasks.api.clips import FrameStream, as_jpeg
+from lmms_eval_tasks.api.clips import PyavFrames, as_jpeg
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
 from lmms_eval_tasks.api.judge import Case, Judge, Verdict, open_named_judge
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
@@ -103,21 +103,10 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
 
 def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds."""
-    expected: int | None = None
-    while True:
-        images, shown = [], 0
-        with FrameStream(path) as stream:
-            expected = stream.stated_frames if expected is None else expected
-            chosen = {round(number * (expected - 1) / max(1, count - 1)) for number in range(count)}
-            # As stored, as what earlier labels are of.
-            for number, frame in enumerate(stream.frames(as_stored=True)):
-                shown = number + 1
-                if number in chosen:
-                    images.append(as_jpeg(stream.pixels(frame, "rgb24"), LONGEST_SIDE))
-        if shown == expected:
-            return tuple(images), shown / (stream.fps or 1)
-        # The file does not say how many frames it shows, or says it wrongly.
-        expected = shown
+    reader = PyavFrames(path)
+    numbers = dict.fromkeys(round(place * (reader.count - 1) / max(1, count - 1)) for place in range(count))
+    images = tuple(as_jpeg(reader.read([number])[0], LONGEST_SIDE) for number in numbers)
+    return images, reader.count / (reader.fps or 1)
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:

@@ -6,10 +6,9 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -20,8 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, SplitManifest, building, no_progress, read_rows
-from lmms_eval_tasks.api.clips import ClipMotion, FrameStream, h264_file, measure_motion, most_symmetric, videos_below
-from lmms_eval_tasks.api.forms import Cell, Key, ReleaseRow, mismatch, read_json_form
+from lmms_eval_tasks.api.clips import ClipMotion, FrameCoder, FrameStream, measure_motion, most_symmetric, videos_below
+from lmms_eval_tasks.api.forms import Cell, Key, ReleaseRow, Text, mismatch, read_csv_form, read_json_form
 from lmms_eval_tasks.api.release import (
     UnreadableClip,
     WholeText,
@@ -29,7 +28,6 @@ from lmms_eval_tasks.api.release import (
     download_dataset,
     is_safe,
     open_release,
-    read_csv,
     summarize_names,
 )
 from lmms_eval_tasks.api.runs import LogForm
@@ -248,11 +246,6 @@ def _find(root: Path, subset: str, side: str, path: str) -> Path:
 
 # ---- any folder of videos ------------------------------------------------------------------------------------------
 
-FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
-MOST_BYTES = 4_000_000_000
-"""Of decoded frames, which must all be in memory to be reversed."""
-# `asm=0` as in the sample: with AVX-512 the encoder reads memory that it has not set, and bytes vary.
-CODING = {"qp": "0", "preset": "veryfast", "threads": "1", "x264-params": "asm=0"}
 NO_CATEGORY = "general"
 
 
@@ -260,19 +253,20 @@ NO_CATEGORY = "general"
 class DirectedClip:
     """A video's first frames in one direction, written without loss; the same frames give the same bytes.
 
-    Its name in the data home holds what changes with the file and with how much of it is shown.
+    Each frame is coded for itself, so that clip and reversal hold the same frames to the bit. Its name in the data home
+    holds what changes with the file and with how much of it is shown.
 
     Attributes:
         path: The video.
         frames: How many of its frames are shown; 0 where it cannot be decoded.
-        rate: Frames a second.
+        fps: Frames a second.
         size: A guess of the bytes that lossless H.264 takes: a third of the decoded frames.
         backwards: Whether the last of them is the first.
     """
 
     path: Path
     frames: int = 0
-    rate: Fraction = Fraction(0)
+    fps: float = 0.0
     size: int = 0
     backwards: bool = False
 
@@ -281,15 +275,15 @@ class DirectedClip:
         return self.frames > 0 and path.is_file()
 
     def make(self, path: Path) -> None:
-        import av
-
         if not self.frames:
             raise UnreadableClip("it cannot be decoded")
         try:
-            with FrameStream(self.path) as stream:
-                frames = list(islice(stream.frames(as_stored=True), self.frames))
-            _write_lossless(path, frames[::-1] if self.backwards else frames, self.rate)
-        except (av.FFmpegError, ValueError, IndexError) as error:
+            with FrameStream(self.path) as stream, FrameCoder(path, stream, every_key=True, quality=0) as coder:
+                count = 0
+                for count, frame in enumerate(islice(stream.frames(), self.frames), 1):
+                    coder.add(count - 1, frame)
+                coder.write(range(count)[::-1] if self.backwards else range(count))
+        except ValueError as error:
             raise UnreadableClip(str(error)) from error
 
 
@@ -304,40 +298,11 @@ def open_video(path: Path, seconds: float | None) -> DirectedClip:
         return DirectedClip(path)
     if stream.fps <= 0:
         raise ValueError("Expected a frame rate, but its header has none.")
-    if getattr(first, "rotation", 0):
-        raise ValueError(
-            f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright."
-        )
     if seconds is not None:
         frames = round(min(frames, max(1, seconds * stream.fps)))
     if frames < 2:
         raise ValueError(f"Expected at least 2 frames, but got {frames}.")
-    size = frames * first.width * first.height * 3 // 2
-    if size > MOST_BYTES:
-        raise ValueError(
-            f"Expected at most {MOST_BYTES / 1e9:.0f} GB of decoded frames, but {frames} are {size / 1e9:.1f} GB; "
-            "give --seconds."
-        )
-    return DirectedClip(path, frames, stream.rate, size // 3)
-
-
-def _write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
-    first = frames[0]
-    pixel_format = first.format.name if first.format.name in FORMATS else "yuv420p"
-    if first.width % 2 or first.height % 2:
-        pixel_format = "yuv444p"
-    size = first.height, first.width
-    with h264_file(path, rate, size, CODING, pixel_format, movflags="+faststart") as stream:
-        context = stream.codec_context
-        context.max_b_frames = 0
-        context.color_range, context.colorspace = first.color_range, first.colorspace
-        for number, frame in enumerate(frames):
-            # What changes its size midway is shown in its first size.
-            alike = (frame.format.name, frame.width, frame.height) == (pixel_format, first.width, first.height)
-            picture = frame if alike else frame.reformat(first.width, first.height, pixel_format)
-            picture.pts, picture.time_base = number, 1 / rate
-            picture.pict_type = 0
-            stream.container.mux(stream.encode(picture))
+    return DirectedClip(path, frames, stream.fps, frames * first.width * first.height // 2)
 
 
 Clips = dict[str, Path | DirectedClip]
@@ -364,7 +329,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             problems.add(name, str(error))
             continue
         facts = path.stat()
-        key = f"{facts.st_size}\0{facts.st_mtime_ns}\0{seconds}\0{sorted(CODING.items())}"
+        key = f"{facts.st_size}\0{facts.st_mtime_ns}\0{seconds}\0every frame for itself"
         parts = Path(name).with_suffix("").parts
         category = parts[0] if len(parts) > 1 else NO_CATEGORY
         stem = "__".join(parts[1:] or parts)
@@ -376,7 +341,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             caption_of.get(name),
             dataset_source=category,
             category=category,
-            fps=float(clip.rate) or None,
+            fps=clip.fps or None,
             frames=clip.frames or None,
         )
         if not is_safe(pair["clip"]):
@@ -397,37 +362,27 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
     return pairs, clips
 
 
-class CaptionRow(LogForm):
-    """A row of a captions file; further columns or keys are ignored."""
-
-    file: WholeText
-    caption: WholeText
+class CaptionRow(ReleaseRow):
+    file: Annotated[WholeText, Key]
+    caption: Text
 
 
 def read_captions(file: Path, folder: str, videos: Container[str], problems: Problems) -> dict[str, str]:
     """Captions by the videos' paths below their folder; a video may have none, a caption must have a video."""
-    issues, captions = Problems(), dict[str, str]()
-    rows: Iterator[tuple[str, CaptionRow]] = read_rows(file, CaptionRow, issues, exact=False)
-    if file.suffix.lower() == ".csv":
-        cells = read_csv(file, tuple(CaptionRow.model_fields))
-        rows = ((where, CaptionRow(file=row["file"], caption=row["caption"])) for where, row in cells)
     try:
-        for where, row in rows:
-            case = f"{describe(row.file)} ({where})"
-            if not row.caption.strip():
-                issues.add("caption", "Expected a text, but there is none for", case)
-            elif row.file not in videos:
-                issues.add("file", f"Expected a video of {folder}, but got", case)
-            elif row.file in captions:
-                issues.add("file", "Expected one caption per video, but got again", case)
-            else:
-                captions[row.file] = row.caption.strip()
+        content = file.read_bytes()
     except OSError as error:
         problems.add(file.name, f"Expected a file of captions, but got: {error}.")
-    except InputError as error:
-        problems.add("captions", str(error))
-    problems.extend(issues, f"{file.name}, ")
-    return captions
+        return {}
+    if file.suffix.lower() == ".csv":
+        rows = read_csv_form(CaptionRow, content, file.name, problems, exact=False)
+    else:
+        rows = read_json_form(CaptionRow, content, file.name, problems, lines=True)
+    for row in rows:
+        if row.file not in videos:
+            case = f"{describe(row.file)} ({row.place})"
+            problems.add(f"{file.name}, file", f"Expected a video of {folder}, but got", case)
+    return {row.file: row.caption for row in rows}
 
 
 # ---- labels from a file, and motion --------------------------------------------------------------------------------
