@@ -18,7 +18,7 @@ import av
 
 from lmms_eval_tasks.api import no_progress
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.sample.writers.worlds import DATA
+from lmms_eval_tasks.sample.writers import WORLDS_DATA as DATA
 from lmms_eval_tasks.worlds.drafts import SceneDraft, known_facts, read_drafts
 from lmms_eval_tasks.worlds.physics.filming import encode_frames, film
 from lmms_eval_tasks.worlds.physics.rollout import FPS

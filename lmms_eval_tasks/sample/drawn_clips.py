@@ -5,8 +5,8 @@ so that pixels alone tell what is covered, missing or out of order."""
 
 from __future__ import annotations
 
-import binascii
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -163,17 +163,10 @@ def _sprite(colour: str, shape: str, number: int | None) -> tuple[NDArray[np.flo
 
 
 def _stamp(code: int, frame: int) -> NDArray[np.bool_]:
-    """A frame's code as pixels: 24 bits of the scene, 8 of their check, the frame's number and its complement.
-
-    The number is in a Gray code, so that two blocks change from one frame to the next.
-    """
-    gray, named = (frame ^ frame >> 1) & 255, code.to_bytes(3, "big")
-    bits = np.unpackbits(np.array([*named, _check(named), gray, 255 - gray], dtype=np.uint8))
+    """A frame's code as pixels: 24 bits of the scene, 8 of their check, the frame's number and its complement."""
+    named = code.to_bytes(3, "big")
+    bits = np.unpackbits(np.array([*named, zlib.crc32(named) & 255, frame, 255 - frame], dtype=np.uint8))
     return bits.reshape(2, 24).repeat(BLOCK, 0).repeat(BLOCK, 1).astype(bool)
-
-
-def _check(named: bytes) -> int:
-    return binascii.crc_hqx(named, 0) & 255
 
 
 def read_stamp(picture: Picture) -> tuple[int, int] | None:
@@ -182,10 +175,8 @@ def read_stamp(picture: Picture) -> tuple[int, int] | None:
         return None
     blocks = picture[GROUND:].mean(axis=2).reshape(2, BLOCK, 24, BLOCK)[:, 2:-2, :, 2:-2].mean(axis=(1, 3))
     *named, check, frame, complement = np.packbits(blocks.ravel() > 128).tolist()
-    if (np.abs(blocks - 128) < 40).any() or frame + complement != 255 or check != _check(bytes(named)):
+    if (np.abs(blocks - 128) < 40).any() or frame + complement != 255 or check != zlib.crc32(bytes(named)) & 255:
         return None
-    for shift in (4, 2, 1):
-        frame ^= frame >> shift
     return int.from_bytes(named, "big"), frame
 
 
@@ -211,9 +202,10 @@ def write_clips(scenes: Mapping[Path, DrawnScene], progress: Progress) -> None:
         progress("filming clips", done, len(scenes))
 
 
-def write_clip(path: Path, frames: Frames, fps: int = FPS, crf: int = 18, look_ahead: bool = True) -> None:
+def write_clip(path: Path, frames: Frames, fps: int = FPS) -> None:
     """Write frames, of even height and width, as an mp4 with one H.264 stream; the same frames give the same bytes."""
-    coding = {"crf": str(crf), "preset": "superfast", "x264-params": "" if look_ahead else "rc-lookahead=0"}
+    # What is not to be seen before it happens must not show in the coding either.
+    coding = {"crf": "18", "preset": "superfast", "x264-params": "rc-lookahead=0"}
     path.parent.mkdir(parents=True, exist_ok=True)
     _, height, width, _ = frames.shape
     with h264_file(path, fps, (height, width), coding, movflags="+faststart") as stream:

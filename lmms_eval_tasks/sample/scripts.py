@@ -23,7 +23,6 @@ from lmms_eval_tasks.sample.drawn_clips import (
     Stop,
     ride,
 )
-from lmms_eval_tasks.sample.words import DIRECTIONS
 
 TOUCH = 2 * RADIUS
 """Pixels between the centres of two bodies that touch."""
@@ -35,9 +34,15 @@ LOW = FLOOR - RADIUS
 _GROUNDS = ((206, 200, 190), (190, 204, 196), (196, 200, 210), (212, 206, 176), (178, 182, 186))
 _RIMS = ((0, 0, WIDTH, 4), (0, GROUND - 4, WIDTH, GROUND), (0, 0, 4, GROUND), (WIDTH - 4, 0, WIDTH, GROUND))
 _FLOOR = (-WIDTH, FLOOR, 2 * WIDTH, GROUND)
+FAST, SLOW = 36.0, 15.0
+"""Pixels a second."""
+DIRECTIONS = {"straight up": -1j, "straight down": 1j, "straight to the right": 1, "straight to the left": -1}
+"""Steps in the picture, x to the right and 1j downwards."""
+LENGTH = 105.0
+"""How far a body gets in most scenes of a table."""
 
 
-Script = Callable[[random.Random], Sequence[DrawnScene]]
+Script = Callable[..., Sequence[DrawnScene]]
 
 
 def draw(kind: str, seed: str) -> tuple[DrawnScene, ...]:
@@ -76,29 +81,27 @@ class _Table:
         self.bodies.append(DrawnBody(self._colours.pop(), shape or self.rng.choice(SHAPES), stops))
         return self.bodies[-1].name
 
-    def add_chain(
-        self, row: int, gaps: Sequence[float], speed: float, begin: float = 0.0, shapes: Sequence[str] = ("",)
-    ) -> list[tuple[float, str, str]]:
+    def add_chain(self, row: int, gaps: Sequence[float], speed: float, shape: str = "") -> list[tuple[float, str, str]]:
         """Bodies in a row, of which each moves over its gap until it hits the next; return the hits."""
-        names, times, x = list[str](), [begin], 20.0
-        for place, gap in enumerate(gaps):
+        names, times, x = list[str](), [0.0], 20.0
+        for gap in gaps:
             way = [self.at(x, row), self.at(x + gap, row)]
-            names.append(self.add(*ride(way, speed, times[-1]), shape=shapes[place % len(shapes)]))
+            names.append(self.add(*ride(way, speed, times[-1]), shape=shape))
             times.append(times[-1] + gap / speed)
             x += gap + TOUCH
         return [(time, *pair) for time, pair in zip(times[1:], pairwise(names), strict=False)]
 
-    def show(self, seconds: float, *questions: DrawnQuestion, rows: int = 1, edges: bool = False) -> list[DrawnScene]:
+    def show(self, seconds: float, *questions: DrawnQuestion, edges: bool = False) -> list[DrawnScene]:
         """The scene of the table, with strangers in the rows in which nothing happens, or at their ends only."""
-        places = [(20 + 30 * column, row) for row in self.rows[rows:] for column in ((0, 5) if edges else range(6))]
+        places = [(20 + 30 * column, row) for row in self.rows[1:] for column in ((0, 5) if edges else range(6))]
         for place in self.rng.sample(places, self.strangers):
             self.add((0.0, self.at(*place)))
         return [DrawnScene(tuple(self.bodies), seconds, behind=_RIMS, questions=questions)]
 
 
-def _touch_first(rng: random.Random, strangers: int, slow: bool = False) -> Sequence[DrawnScene]:
+def _touch_first(rng: random.Random, strangers: int, speed: float = FAST) -> Sequence[DrawnScene]:
     """A ball heads for something when the clip stops."""
-    table, start, speed = _Table(rng, strangers), rng.uniform(20, 50), 15.0 if slow else 36.0
+    table, start = _Table(rng, strangers), rng.uniform(20, 50)
     row, goal = table.rows[0], start + rng.uniform(104, 120)
     way = ride([table.at(start, row), table.at(goal - TOUCH, row)], speed)
     one, two, seconds = table.add(*way, shape="ball"), table.add((0.0, table.at(goal, row))), way[-1][0] - 0.5
@@ -111,113 +114,86 @@ def _touch_first(rng: random.Random, strangers: int, slow: bool = False) -> Sequ
     return table.show(seconds, DrawnQuestion(text, two, "Physical Prediction", evidence))
 
 
-def _without(rng: random.Random, strangers: int, slow: bool = False) -> Sequence[DrawnScene]:
+def _without(rng: random.Random, strangers: int, speed: float = FAST) -> Sequence[DrawnScene]:
     """A ball is kept by something from reaching something else."""
-    table, speed, seconds = _Table(rng, strangers), 13.0 if slow else 36.0, 7.0 if slow else 3.0
-    row, hit = table.rows[0], 3.4 if slow else rng.uniform(0.9, 1.2)
-    stopped = 20 + hit * speed
+    table, way, seconds = _Table(rng, strangers), rng.uniform(32, 43), LENGTH / speed
+    row, hit, last = table.rows[0], way / speed, math.ceil(seconds) - 1
     aside = -1j if row == 2 else 1j
-    guard = table.at(stopped + TOUCH - 2, row) + 6 * aside
-    back = (hit, table.at(stopped, row)), (seconds, table.at(stopped - 14, row))
+    guard = table.at(18 + way + TOUCH, row) + 6 * aside
+    back = (hit, table.at(20 + way, row)), (seconds, table.at(6 + way, row))
     one = table.add((0.0, table.at(20, row)), *back, shape="ball")
     two = table.add((0.0, guard), (hit, guard), (hit + 14 / speed, guard + 8 * table.way + 12 * aside))
     three = table.add((0.0, table.at(rng.uniform(130, 172), row)))
     evidence = (
         Span(0, 0, int(hit), f"The {one} moves towards the {three} until it hits the {two}."),
-        Span(1, int(hit), 6, f"The {two} takes the blow and moves."),
-        Span(2, 0, 6, f"The {three} lies in the way that the {one} was taking."),
+        Span(1, int(hit), last, f"The {two} takes the blow and moves."),
+        Span(2, 0, last, f"The {three} lies in the way that the {one} was taking."),
     )
     text = f"If the {two} had not been on the table, which object would the {one} have touched first?"
     return table.show(seconds, DrawnQuestion(text, three, "Physical Counterfactual", evidence))
 
 
-def _set_in_motion(rng: random.Random, strangers: int, slow: bool = False, links: int = 2) -> Sequence[DrawnScene]:
-    """One thing hits another, and that perhaps a third."""
-    table, speed, seconds = _Table(rng, strangers), 13.0 if slow else 36.0, 5 + links if slow else 3
-    times = [rng.choice((2.6, 2.9)) if slow else rng.uniform(0.7, 1.0) for _ in range(links - 1)]
-    times.append(seconds - sum(times) if slow else 0.8)
-    hits = table.add_chain(table.rows[0], [time * speed for time in times], speed)
-    questions, since = list[DrawnQuestion](), 0
-    for place, (time, one, other) in enumerate(hits):
-        cause = Span(place, since, int(time), f"The {one} moves up to the {other} and hits it.")
-        effect = Span(place + 1, int(time), seconds - 1, f"Hit by the {one}, the {other} starts to move.")
-        text = f"Which object sets the {other} in motion?"
-        questions.append(DrawnQuestion(text, one, "Why Questions (Causal Reasons)", (cause, effect)))
-        since = int(time)
-    asked = questions[-1:]
-    if slow and links == 3:
-        (_, one, two), (_, _, three) = hits
-        text = f"By way of which object does the {one} set the {three} in motion?"
-        proof = (questions[0].evidence[0], *questions[1].evidence)
-        asked.insert(0, DrawnQuestion(text, two, "How Questions (Mechanisms)", proof))
-    return table.show(seconds, *asked)
+def _set_in_motion(rng: random.Random, strangers: int, speed: float = FAST) -> Sequence[DrawnScene]:
+    """One thing hits another, and that a third; the last question is about the last hit."""
+    table, seconds, gaps = _Table(rng, strangers), LENGTH / speed, [rng.uniform(26, 36), rng.uniform(26, 36), 29.0]
+    (first, one, two), (second, _, three) = table.add_chain(table.rows[0], gaps, speed)
+    cause = Span(0, 0, int(first), f"The {one} moves up to the {two} and hits it.")
+    link = Span(1, int(first), int(second), f"The {two} moves up to the {three} and hits it.")
+    effect = Span(2, int(second), math.ceil(seconds) - 1, f"Hit by the {two}, the {three} starts to move.")
+    how, why = (
+        f"By way of which object does the {one} set the {three} in motion?",
+        f"Which object sets the {three} in motion?",
+    )
+    return table.show(
+        seconds,
+        DrawnQuestion(how, two, "How Questions (Mechanisms)", (cause, link, effect)),
+        DrawnQuestion(why, two, "Why Questions (Causal Reasons)", (link, effect)),
+    )
 
 
-def _other_way(rng: random.Random, strangers: int, quarter: bool = False) -> Sequence[DrawnScene]:
-    """Started in another direction, what would a ball have touched?"""
-    table, turn, how = _Table(rng, strangers), -1 + 0j, "in the opposite direction"
-    if quarter:
-        turn, how = 1j, "a quarter turn clockwise from its real direction"
+def _other_way(rng: random.Random, strangers: int) -> Sequence[DrawnScene]:
+    """Started in the opposite direction, what would a ball have touched?"""
+    table = _Table(rng, strangers)
     table.rows.sort(key=lambda row: row != 1)
     start, way = complex(WIDTH / 2, 64), table.way
     mover = table.add(*ride([start, start + 28 * way], 30.0, 0.4), shape="ball")
     table.add(*ride([start + (28 + TOUCH) * way, start + (44 + TOUCH) * way], 30.0, 0.4 + 28 / 30))
-    goal = table.add((0.0, start + turn * way * (40 if quarter else rng.uniform(44, 76))))
-    text = f"If the {mover} had started with the same speed, but {how}, which object would it have touched first?"
+    goal = table.add((0.0, start - way * rng.uniform(44, 76)))
+    text = (
+        f"If the {mover} had started with the same speed, but in the opposite direction, which object would it have "
+        "touched first?"
+    )
     return table.show(2.4, DrawnQuestion(text, goal), edges=True)
 
 
 def _plan(rng: random.Random, strangers: int) -> Sequence[DrawnScene]:
-    """A ball comes to rest; in which direction does it have to go on?"""
+    """A ball comes to rest; what will it hit where it is pushed in some direction?"""
     table, wanted = _Table(rng, strangers), rng.choice(list(DIRECTIONS))
     table.rows.sort(key=lambda row: row != 1)
     rest = complex(WIDTH / 2, 64)
-    start = rest + 42 * rng.choice([side for side in (1, -1) if side != wanted])
+    start = rest + 42 * rng.choice([side for side in (1, -1) if side != DIRECTIONS[wanted]])
     mover = table.add((0.0, start), (1.2, start + 0.8 * (rest - start)), (2.0, rest), shape="ball")
-    goal = table.add((0.0, rest + 38 * wanted))
-    text = (
-        f"The {mover} is to hit the {goal} first. In which direction must an arm push it from where it lies at the end "
-        "of the clip?"
-    )
-    return table.show(2.6, DrawnQuestion(text, DIRECTIONS[wanted][0]), edges=True)
+    goal = table.add((0.0, rest + 38 * DIRECTIONS[wanted]))
+    text = f"An arm is to push the {mover} {wanted} from where it lies in the end. Which object will it hit first?"
+    return table.show(2.6, DrawnQuestion(text, goal), edges=True)
 
 
-def _fixed(rng: random.Random) -> Sequence[DrawnScene]:
-    """One thing bounces off something that does not give way, another pushes something that does."""
-    table, hit = _Table(rng, strangers=1), rng.choice((2.4, 2.6, 3.4))
-    row, other_row, _ = table.rows
-    start = rng.uniform(24, 50)
-    met = table.at(start + 15 * hit, row)
-    one = table.add((0.0, table.at(start, row)), (hit, met), (7.0, met - table.way * 8.0 * (7.0 - hit)))
-    two = table.add((0.0, met + TOUCH * table.way))
-    ((_, three, _),) = table.add_chain(other_row, [rng.choice((2.5, 3.5)) * 13, 40.0], 13.0)
-    evidence = (
-        Span(0, 0, 6, f"The {one} hits the {two} and bounces back."),
-        Span(1, int(hit), 6, f"Hit by the {one}, the {two} does not move at all."),
-    )
-    movers = " and the ".join(sorted((one, three)))
-    text = f"Judging by how the {movers} move: which object must be fastened to the table?"
-    return table.show(7.0, DrawnQuestion(text, two, "Environmental Condition Inference", evidence), rows=2)
-
-
-def _collisions(rng: random.Random, shapes: Sequence[str]) -> Sequence[DrawnScene]:
+def _collisions(rng: random.Random, shape: str = "") -> Sequence[DrawnScene]:
     """A chain of three hits a second after each other, and between two of them a hit that has nothing to do with it."""
-    table, gap = _Table(rng), rng.uniform(20, 25)
-    row, other_row, _ = table.rows
-    hits = table.add_chain(row, [gap, gap, gap, 10.0], gap, 0.3, shapes)
-    aside = rng.choice((0.8, 1.8, 2.8, 3.8))
-    hits += table.add_chain(other_row, [20.0 * aside, 20.0], 20.0, 0.0, shapes)
-    return [replace(scene, hits=tuple(sorted(hits))) for scene in table.show(5.0)]
+    table, gap, aside = _Table(rng), rng.uniform(20, 25), rng.choice((0.5, 1.5, 2.5, 3.5))
+    hits = table.add_chain(table.rows[0], [gap, gap, gap, 10.0], gap, shape)
+    hits += table.add_chain(table.rows[1], [20.0 * aside, 20.0], 20.0, shape)
+    return [replace(scene, hits=tuple(sorted(hits))) for scene in table.show(4.5)]
 
 
 def _pair(
     question: str, answers: Sequence[str], casts: Sequence[Sequence[DrawnBody]], behind: Sequence[Rect] = _RIMS,
-    before: Sequence[Rect] = (), symmetric: bool = False, seconds: float = 2.8,
+    before: Sequence[Rect] = (), symmetric: bool = False,
 ) -> Sequence[DrawnScene]:  # fmt: skip
     """Two scenes that differ in their bodies alone, and have other answers to one question."""
     asked = (DrawnQuestion(question, answer, symmetric=symmetric) for answer in answers)
     pairs = zip(casts, asked, strict=True)
-    return [DrawnScene(tuple(cast), seconds, tuple(behind), tuple(before), (one,)) for cast, one in pairs]
+    return [DrawnScene(tuple(cast), 2.8, tuple(behind), tuple(before), (one,)) for cast, one in pairs]
 
 
 def _ball(colour: str, stops: Iterable[Stop]) -> DrawnBody:
@@ -226,36 +202,28 @@ def _ball(colour: str, stops: Iterable[Stop]) -> DrawnBody:
 
 def _in_or_out(rng: random.Random) -> Sequence[DrawnScene]:
     """A hand puts a ball into a box, or takes it out."""
-    colour, box, ground = rng.choice(list(COLOURS)), rng.uniform(125, 155), rng.uniform(30, 70)
-    low, high, up, away = LOW * 1j, 56j, -TOUCH * 1j, 30j
-
-    def carry(start: float, end: float) -> list[DrawnBody]:
-        stops = ((0.0, start + low), (0.7, start + low), (1.1, start + high), (1.7, end + high), (2.1, end + low))
-        held = [(time, at + up) for time, at in stops[1:]]
-        hand = ((0.0, start + away), *held, (2.2, end + low + up), (2.7, end + away))
-        return [_ball(colour, stops), DrawnBody("", "hand", hand)]
-
+    colour, ground, box = rng.choice(list(COLOURS)), rng.uniform(30, 70), rng.uniform(125, 155)
+    low, high, casts = LOW * 1j, 56j, list[list[DrawnBody]]()
+    for start, end in ((ground, box), (box, ground)):
+        held = [(0.7, start + low), (1.1, start + high), (1.7, end + high), (2.1, end + low)]
+        hand = [(0.0, start + 30j), *((time, at - TOUCH * 1j) for time, at in held), (2.7, end + 30j)]
+        casts.append([_ball(colour, held), DrawnBody("", "hand", tuple(hand))])
     sides = [(box + side - 2, FLOOR - 24, box + side + 2, FLOOR) for side in (-17, 17)]
     answers = "It puts the ball into the box", "It takes the ball out of the box"
-    casts, seconds = (carry(ground, box), carry(box, ground)), rng.choice((2.8, 3.0))
-    return _pair(f"What does the hand do with the {colour} ball?", answers, casts, (_FLOOR, *sides), seconds=seconds)
+    return _pair(f"What does the hand do with the {colour} ball?", answers, casts, (_FLOOR, *sides))
 
 
-def _possible_or_not(
-    colour: str, ways: Sequence[Sequence[Stop]], behind: Sequence[Rect], before: Sequence[Rect] = ()
-) -> Sequence[DrawnScene]:
-    """A ball moves in a way that can happen, and in one that cannot; behind a board also where time runs backwards."""
-    question = f"Could the {colour} ball really move as it does in this clip?"
-    casts = [[_ball(colour, way)] for way in ways]
-    return _pair(question, ("Yes, it could", "No, it could not"), casts, behind, before, symmetric=bool(before))
+COULD = "Could the {} ball really move as it does in this clip?"
+IT_COULD = "Yes, it could", "No, it could not"
 
 
 def _vanishes_or_not(rng: random.Random) -> Sequence[DrawnScene]:
-    """A ball rolls behind a board and comes out on the other side, or never."""
+    """A ball rolls behind a board and comes out on the other side, or never, also where time runs backwards."""
     colour, left, start = rng.choice(list(COLOURS)), rng.uniform(66, 86), complex(12, LOW)
     gone = ride([start, complex(left + 22, LOW)], 60.0)
     ways = ride([start, start + 168], 60.0), [*gone, (gone[-1][0], -WIDTH + 0j)]
-    return _possible_or_not(colour, ways, (_FLOOR,), ((left, 76, left + 44, FLOOR),))
+    casts, board = [[_ball(colour, way)] for way in ways], (left, 76, left + 44, FLOOR)
+    return _pair(COULD.format(colour), IT_COULD, casts, (_FLOOR,), (board,), symmetric=True)
 
 
 def _falls_or_hovers(rng: random.Random) -> Sequence[DrawnScene]:
@@ -263,12 +231,11 @@ def _falls_or_hovers(rng: random.Random) -> Sequence[DrawnScene]:
     colour, edge, top = rng.choice(list(COLOURS)), rng.uniform(56, 76), rng.uniform(46, 70)
     start, over, lands = complex(12, top - RADIUS), complex(edge + 5, top - RADIUS), complex(edge + 35, LOW)
     step, rolls = lands - over, ride([start, over], 44.0)
-    falls = [
-        (rolls[-1][0] + 0.6 * part, over + complex(step.real * part, step.imag * part**2))
-        for part in (0.25, 0.5, 0.75, 1.0)
-    ]
+    parts = (0.25, 0.5, 0.75, 1.0)
+    falls = [(rolls[-1][0] + 0.6 * part, over + complex(step.real * part, step.imag * part**2)) for part in parts]
     ways = [*rolls, *falls, (2.8, lands + 14)], ride([start, start + 130], 44.0)
-    return _possible_or_not(colour, ways, (_FLOOR, (-WIDTH, top, edge, top + 6)))
+    casts, ledge = [[_ball(colour, way)] for way in ways], (-WIDTH, top, edge, top + 6)
+    return _pair(COULD.format(colour), IT_COULD, casts, (_FLOOR, ledge))
 
 
 def _who_hits_whom(rng: random.Random) -> Sequence[DrawnScene]:
@@ -288,76 +255,66 @@ CONDITIONS = ("permanence", "immutability", "immutability_texture", "continuity"
 
 
 def _violation(rng: random.Random, condition: str, bystanders: int, camera_moves: bool) -> Sequence[DrawnScene]:
-    """Two scenes that can happen; where they look the same, one may be joined to the other, which then cannot."""
+    """Two scenes that can happen, in which balls roll behind two boards. While these hide them the scenes look the
+    same, and one may be joined to the other, which then cannot happen."""
     colour, other, *passing = rng.sample(list(COLOURS), 4)
-    width, gap, left, start = 32.0, 34.0, 52.0, rng.uniform(12, 14)
-    boards: list[Rect] = [(x, 78, x + width, FLOOR) for x in (left, left + width + gap)]
-    behind: list[Rect] = [_FLOOR]
+    start, speed, seconds, hidden = rng.uniform(12, 14), 43.0, 3.8, (63.0, 129.0)
+    behind, before = [_FLOOR], [(x - 16, 78, x + 16, FLOOR) for x in hidden]
 
-    def rolls(colour: str, x: float) -> DrawnBody:
-        return _ball(colour, ride([complex(x, LOW), complex(x + speed * seconds, LOW)], speed))
+    def rolls(colour: str, *places: float) -> DrawnBody:
+        return _ball(colour, ride([complex(x, LOW) for x in places], speed))
 
-    if condition in ("permanence", "immutability", "immutability_texture"):
-        seconds, speed = 3.8, 43.0
-        moments = [(x + width / 2 - start) / speed for x, *_ in boards]
-        ball = rolls(colour, start)
-        twins = {"immutability": [replace(ball, shape="block")], "immutability_texture": [rolls(other, start)]}
-        casts = [[ball], twins.get(condition, [])]
-    elif condition == "solidity":
-        seconds, speed, middle, start = 3.2, 62.0, WIDTH / 2, 66 + start
-        behind.append((middle - 3, 60, middle + 3, FLOOR))
-        boards = [(middle - 36, 84, middle + 36, FLOOR)]
-        moments = [(start - 3 - RADIUS) / speed + 0.1]
-        ways = [[complex(middle + side * x, LOW) for x in (start, 3 + RADIUS, start)] for side in (-1, 1)]
-        casts = [[_ball(colour, ride(way, speed))] for way in ways]
-    else:
-        seconds, speed, before = 2.8, 25.0, 8 + start
-        moments = [(before + width / 2) / speed]
-        near, far = ([rolls(body, x - before) for body in (colour, other)] for x, *_ in boards)
-        casts = [[near[0]], [far[0]]] if condition == "continuity" else [[near[0], far[1]], [far[0], near[1]]]
+    near, far = (start, start + speed * seconds), (start + 66, start + 66 + speed * seconds)
+    bounces = [start, 69.0, start]
+    ball = rolls(colour, *near)
+    casts: Sequence[Sequence[DrawnBody]] = {
+        "permanence": ([ball], []),
+        "immutability": ([ball], [replace(ball, shape="block")]),
+        "immutability_texture": ([ball], [rolls(other, *near)]),
+        "continuity": ([ball], [rolls(colour, *far)]),
+        "continuity_swap": ([ball, rolls(other, *far)], [rolls(colour, *far), rolls(other, *near)]),
+        "solidity": ([rolls(colour, *bounces)], [rolls(colour, *(WIDTH - x for x in bounces))]),
+    }[condition]
+    if condition == "solidity":  # a wall between the boards, from which the ball bounces back
+        behind.append((79, 60, 113, FLOOR))
+    # Only what rolls past both boards can be another thing between them.
+    moments = tuple((x - start) / speed for x in (hidden if condition in CONDITIONS[:3] else hidden[:1]))
     if bystanders:
         behind.append((-WIDTH, 40, 2 * WIDTH, 44))
-    around = [
-        _ball(one, ride([x, x + 90], 15.0)) for one, x in zip(passing[:bystanders], (24 + 30j, 84 + 30j), strict=False)
-    ]
-    return [
-        DrawnScene(
-            (*cast, *around), seconds, tuple(behind), tuple(boards), moments=tuple(moments), camera_moves=camera_moves
-        )
-        for cast in casts
-    ]
+    places = zip(passing[:bystanders], (24 + 30j, 84 + 30j), strict=False)
+    around = [_ball(one, ride([x, x + 90], 15.0)) for one, x in places]
+    scene = DrawnScene((), seconds, tuple(behind), tuple(before), moments=moments, camera_moves=camera_moves)
+    return [replace(scene, bodies=(*cast, *around)) for cast in casts]
 
 
 LEVELS = ("easy", "med", "hard")
-TABLE_QUESTIONS: Mapping[str, tuple[Callable[..., Sequence[DrawnScene]], Mapping[str, object]]] = {
-    "anticipation": (_touch_first, {}),
-    "counterfactual": (_without, {}),
-    "descriptive": (_set_in_motion, {"links": 3}),
-    "hypothetical": (_other_way, {"quarter": True}),
-    "planning": (_plan, {}),
+TABLE_QUESTIONS: Mapping[str, Script] = {
+    "anticipation": _touch_first,
+    "counterfactual": _without,
+    "descriptive": _set_in_motion,
+    "hypothetical": _other_way,
+    "planning": _plan,
 }
-"""Type of question to what draws it, and what makes it harder beside more strangers."""
+"""Type of question to what draws it, with so many strangers on the table."""
 CHAINS: Mapping[str, Script] = {
-    "why": partial(_set_in_motion, strangers=3, slow=True),
-    "how": partial(_set_in_motion, strangers=2, slow=True, links=3),
-    "without": partial(_without, strangers=2, slow=True),
-    "next": partial(_touch_first, strangers=3, slow=True),
-    "fixed": _fixed,
+    "how": partial(_set_in_motion, strangers=2, speed=SLOW),
+    "without": partial(_without, strangers=2, speed=SLOW),
+    "next": partial(_touch_first, strangers=3, speed=SLOW),
 }
 """Slow scenes, whose questions are to be answered with evidence."""
 KINDS: Mapping[str, Script] = {
     **{
-        f"{name} {level}": partial(script, strangers=1 + number, **harder if number else {})
-        for name, (script, harder) in TABLE_QUESTIONS.items()
-        for number, level in enumerate(LEVELS)
+        f"{name} {level}": partial(script, strangers=number)
+        for name, script in TABLE_QUESTIONS.items()
+        for number, level in enumerate(LEVELS, 1)
     },
     **CHAINS,
     "in_or_out": _in_or_out,
     "vanishes_or_not": _vanishes_or_not,
     "falls_or_hovers": _falls_or_hovers,
     "who_hits_whom": _who_hits_whom,
-    "collisions of balls": partial(_collisions, shapes=SHAPES[:1]),
-    "collisions": partial(_collisions, shapes=SHAPES),
+    "collisions of balls": partial(_collisions, shape="ball"),
+    "collisions": _collisions,
     **{
         f"{name} {number} {camera}": partial(_violation, condition=name, bystanders=number, camera_moves=moves)
         for name in CONDITIONS

@@ -107,10 +107,10 @@ def _what_if(scene: DrawnScene, objects: Sequence[str]) -> str:
     chain = [outcome]
     while cause := next((hit for hit in hits if hit[1] == chain[0][0]), None):
         chain.insert(0, cause)
-    happened = f"Happened: {'yes' if left_out in hits else 'no'}"
-    if left_out in chain:
-        return f"{happened}\nAnswer: no, it begins the chain of hits that ends with the other."
-    return f"{happened}\nAnswer: yes, no chain of hits leads from it to the other."
+    still = "no, it begins the chain of hits that ends with the other"
+    if left_out not in chain:
+        still = "yes, no chain of hits leads from it to the other"
+    return f"Happened: {'yes' if left_out in hits else 'no'}\nAnswer: {still}."
 
 
 def _prove(scene: DrawnScene, asked: DrawnQuestion, options: Sequence[str], seen: Seen) -> str:

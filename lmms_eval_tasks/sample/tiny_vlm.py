@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-WORDS = 2000
 HIDDEN = 32
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
@@ -51,7 +50,7 @@ def write_tiny_vlm(
     tokenizer.decoder = decoders.ByteLevel()
     text = "which option is right, (A) the ball, (B) the box, (C) the ramp, (D) the arm or (E)?"
     tokenizer.train_from_iterator(
-        (f"Question {number}: {text}" for number in range(WORDS)),
+        (f"Question {number}: {text}" for number in range(2000)),
         trainers.BpeTrainer(
             vocab_size=400,
             special_tokens=[] if released_ids else list(SPECIAL),

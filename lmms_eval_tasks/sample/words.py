@@ -1,68 +1,41 @@
-"""The words of questions and options, and what they mean: objects by colour and shape, and directions."""
+"""The words of questions and options: objects by colour and shape."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
 
-from lmms_eval_tasks.sample.drawn_clips import COLOURS, SHAPES
+from lmms_eval_tasks.sample.drawn_clips import COLOURS, SHAPES, DrawnQuestion, DrawnScene
 
-DIRECTIONS: dict[complex, tuple[str, str]] = {
-    -1j: ("Straight up", "Towards the top edge"),
-    1 - 1j: ("Up and to the right", "Towards the top right"),
-    1: ("Straight to the right", "Towards the right edge"),
-    1 + 1j: ("Down and to the right", "Towards the bottom right"),
-    1j: ("Straight down", "Towards the bottom edge"),
-    -1 + 1j: ("Down and to the left", "Towards the bottom left"),
-    -1: ("Straight to the left", "Towards the left edge"),
-    -1 - 1j: ("Up and to the left", "Towards the top left"),
-}
-"""Steps in the picture (x to the right, 1j downwards) to their two wordings."""
-_SHAPES = {"round": "ball", "square": "block"}
-_OBJECT = re.compile(rf"({'|'.join(COLOURS)}) (ball|block)|(round|square) ({'|'.join(COLOURS)}) one", re.IGNORECASE)
+OBJECTS = tuple(f"{colour} {shape}" for colour in COLOURS for shape in SHAPES)
+_OBJECT = re.compile("|".join(OBJECTS))
 
 
 def read_objects(text: str) -> list[str]:
     """The objects that a text names, in order, as in `red ball`."""
-    found = [match.groups() for match in _OBJECT.finditer(text.lower())]
-    return [f"{colour} {shape}" if colour else f"{other} {_SHAPES[word]}" for colour, shape, word, other in found]
-
-
-def read_direction(text: str) -> complex | None:
-    """The direction that an option names; None when it names none."""
-    return next((way for way, wordings in DIRECTIONS.items() if text.strip(" .") in wordings), None)
+    return _OBJECT.findall(text.lower())
 
 
 def meaning(option: str) -> object:
     """What options of other wordings have in common."""
-    return tuple(read_objects(option)) or read_direction(option) or option.strip(" .").casefold()
+    return tuple(read_objects(option)) or option.strip(" .").casefold()
 
 
 def reworded(text: str) -> str:
-    """An option in its other wording; any other text as it is."""
-    if (way := read_direction(text)) is not None:
-        return DIRECTIONS[way][text == DIRECTIONS[way][0]]
+    """An option in its other wording, `The red ball` or `It is the red ball`; any other text as it is."""
     names = read_objects(text)
     if len(names) != 1:
         return text
-    (colour, shape), words = names[0].split(), {shape: word for word, shape in _SHAPES.items()}
-    return f"The {words[shape]} {colour} one" if text == f"The {names[0]}" else f"The {names[0]}"
+    return f"It is the {names[0]}" if text == f"The {names[0]}" else f"The {names[0]}"
 
 
-def draw_options(
-    rng: random.Random, present: Sequence[str], question: str, answer: str, count: int, place: int
-) -> list[str]:
-    """Options with the right one at a place: directions, or objects, those present that are not asked about first."""
-    objects = [f"{colour} {shape}" for colour in COLOURS for shape in SHAPES]
-    if read_direction(answer) is not None:
-        wrong = [wordings[0] for wordings in DIRECTIONS.values() if wordings[0] != answer]
-        rng.shuffle(wrong)
-    else:
-        wrong = [name for name in objects if name not in (*read_objects(question), answer)]
-        rng.shuffle(wrong)
-        wrong.sort(key=lambda name: name not in present)
-    wrong = wrong[: count - 1]
+def draw_options(rng: random.Random, scene: DrawnScene, asked: DrawnQuestion, count: int, place: int) -> list[str]:
+    """Objects with the right one at a place; wrong ones are present where they can be, and of no colour asked about."""
+    colours = {name.split()[0] for name in read_objects(asked.text)}
+    wrong = [name for name in OBJECTS if name != asked.answer and name.split()[0] not in colours]
     rng.shuffle(wrong)
-    wrong.insert(place, answer)
-    return [f"The {option}" if option in objects else option for option in wrong]
+    present = {body.name for body in scene.bodies}
+    wrong = sorted(wrong, key=lambda name: name not in present)[: count - 1]
+    rng.shuffle(wrong)
+    wrong.insert(place, asked.answer)
+    return [f"The {name}" for name in wrong]

@@ -1,14 +1,12 @@
 """Writing the whole sample: built beside its place, then moved there in one step."""
 
 import json
-import pkgutil
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.sample import writers
+from lmms_eval_tasks.sample.writers import WRITERS
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import remove, swap, write_file
@@ -28,9 +26,9 @@ Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same 
 
 def sample_writers() -> dict[str, SampleWriter]:
     """Benchmark to its writer, ours first, in alphabetical order."""
-    names = sorted(module.name for module in pkgutil.iter_modules(writers.__path__))
-    own = {name: import_module(f"{writers.__name__}.{name}").WRITER for name in names}
-    return own | {name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample}
+    return {**WRITERS} | {
+        name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample
+    }
 
 
 def prepare_commands(sample: Path) -> list[list[str]]:

@@ -339,42 +339,53 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
     result = read_object(path, ResultFile, issues)
     if result is None:
         return Checked(title, 0, 0, "")
-    pairs, notes = result.per_video_results, list[str]()
+    pairs = result.per_video_results
     if not pairs:
         issues.add("per_video_results", "Expected at least one pair, but", "there is none")
-    attendance = Attendance({}, "per_video_results.id", "each pair of a dataset", issues)
+    released = {
+        (official_dataset(row["dataset_source"] or row["subset"]), json.loads(row["released"])["id"]): row
+        for row in (table.rows if table else ())
+    }
+    expected = {key: [row["item_id"]] for key, row in released.items()}
+    attendance = Attendance(expected, "per_video_results.id", "each pair of a dataset", issues)
+    relabelled = 0
     for number, pair in enumerate(pairs, 1):
-        attendance.add((pair.official_dataset, pair.id), pair.name, f"entry {number}")
-        _check_pair(pair, f"{pair.name}, entry {number}", issues)
+        key, place = (pair.official_dataset, pair.id), f"entry {number}"
+        attendance.add(key, pair.name, place)
+        _check_pair(pair, f"{pair.name}, {place}", issues)
+        if row := released.get(key):
+            relabelled += any(getattr(pair, name) != row[name] for name in LABELS)
+        elif table:
+            clause = f"Expected pairs of split {SPLIT}, but got"
+            issues.add("per_video_results.id", clause, f"{pair.name} ({place})")
     _check_metrics(result, issues)
-    if result.model_info.get("parameters") is None:
-        notes.append(NO_PARAMETERS)
-    if table:
-        notes += _compare_with_table(pairs, table, allow_incomplete, issues)
+    notes = [NO_PARAMETERS] if result.model_info.get("parameters") is None else []
+    notes += attendance.finish(f"split {SPLIT}", allow_incomplete)
+    if relabelled:
+        notes.append(f"Pairs with other labels than the prepared table: {relabelled:,}.")
     ids = f"the pairs against {table}" if table else "no ids: the data is not prepared here"
     return Checked(title, len(pairs), 0, f"the form, the metrics against the pairs, and {ids}", tuple(notes), table)
 
 
 def _check_pair(pair: PairEntry, where: str, issues: Problems) -> None:
     """Note totals, a winner and a difference that do not follow from the losses."""
-    field = "per_video_results"
-    for side in SIDES:
-        losses: LossesEntry = getattr(pair, f"{side}_metrics")
-        total, steps = losses.total_accumulated_loss, losses.step_losses.values()
+    written, expected = pair.comparison, pair.compared
+    wanted = "null" if expected.loss_diff is None else "the backward loss less the forward one"
+    numbers = [("comparison.loss_diff", wanted, written.loss_diff, expected.loss_diff)]
+    for side, losses in zip(SIDES, (pair.forward_metrics, pair.backward_metrics), strict=True):
+        steps = list(losses.step_losses.values())
         known = [loss for loss in steps if loss is not None]
         mean = _finite(sum(known) / len(known)) if len(known) == len(steps) > 0 else None
-        if steps and not _same(total, mean):
-            case = f"{_number(total)} ({where}, mean {_number(mean)})"
-            clause = "Expected the mean of step_losses, but got"
-            issues.add(f"{field}.{side}_metrics.total_accumulated_loss", clause, case)
-    written, expected = pair.comparison, pair.compared
+        if steps:
+            field = f"{side}_metrics.total_accumulated_loss"
+            numbers.append((field, "the mean of step_losses", losses.total_accumulated_loss, mean))
     if written.winner != expected.winner:
-        case = f"{describe(written.winner)} ({where})"
-        issues.add(f"{field}.comparison.winner", f"Expected {expected.winner} by the losses, but got", case)
-    if not _same(written.loss_diff, expected.loss_diff):
-        wanted = "null" if expected.loss_diff is None else "the backward loss less the forward one"
-        case = f"{_number(written.loss_diff)} ({where})"
-        issues.add(f"{field}.comparison.loss_diff", f"Expected {wanted}, but got", case)
+        clause = f"Expected {expected.winner} by the losses, but got"
+        issues.add("per_video_results.comparison.winner", clause, f"{describe(written.winner)} ({where})")
+    for field, wanted, number, right in numbers:
+        if not _same(number, right):
+            case = f"{_number(number)} ({where}, not {_number(right)})"
+            issues.add(f"per_video_results.{field}", f"Expected {wanted}, but got", case)
 
 
 def _check_metrics(result: ResultFile, issues: Problems) -> None:
@@ -397,35 +408,6 @@ def _check_metrics(result: ResultFile, issues: Problems) -> None:
             issues.add(field, "Expected the datasets of the pairs, but got", describe(dataset))
         elif dataset not in written:
             issues.add(field, "Expected every dataset of the pairs, but there is none for", describe(dataset))
-
-
-def _compare_with_table(
-    pairs: Sequence[PairEntry], table: Table, allow_incomplete: bool, issues: Problems
-) -> list[str]:
-    """Note pairs that the release does not have and those that are missing; return what else differs from it."""
-    released = {
-        (official_dataset(row["dataset_source"] or row["subset"]), json.loads(row["released"])["id"]): row
-        for row in table.rows
-    }
-    missing = dict(released)
-    relabelled = 0
-    for number, pair in enumerate(pairs, 1):
-        key = (pair.official_dataset, pair.id)
-        row = released.get(key)
-        if row is None:
-            case = f"{pair.name} (entry {number})"
-            issues.add("per_video_results.id", f"Expected pairs of split {SPLIT}, but got", case)
-            continue
-        missing.pop(key, None)
-        relabelled += any(getattr(pair, name) != row[name] for name in LABELS)
-    if not allow_incomplete:
-        for row in missing.values():
-            expected = f"Expected every pair of split {SPLIT}, but there is none for"
-            issues.add("per_video_results", expected, describe(row["item_id"]))
-    notes = [f"Incomplete: {len(missing):,} of {len(released):,} pairs have no entry."] if missing else []
-    if relabelled:
-        notes.append(f"Pairs with other labels than the prepared table: {relabelled:,}.")
-    return notes
 
 
 def _number(value: float | None) -> str:

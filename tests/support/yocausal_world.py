@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample.writers import yocausal
+from lmms_eval_tasks.sample.writers import write_yocausal
 from lmms_eval_tasks.utils.core.work import no_progress
 
 
 def write_release(root: Path, pairs: int = 2) -> Path:
     """The sample release with some pairs per subset; marked as sample data."""
-    yocausal.write(root, 0, {"pairs": pairs}, no_progress)
+    write_yocausal(root, 0, {"pairs": pairs}, no_progress)
     (root / "SAMPLE.json").write_text("{}", encoding="utf-8")
     return root
 

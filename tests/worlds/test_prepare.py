@@ -18,7 +18,7 @@ from small_worlds import Here, plain_clip, rolling
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.sample.writers.worlds import DATA
+from lmms_eval_tasks.sample.writers import WORLDS_DATA
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import benchmark as module
@@ -36,11 +36,11 @@ pytestmark = pytest.mark.usefixtures("home")
 @cache
 def sample_questions() -> list[Question]:
     """Questions about three scenes, as they ship."""
-    return read_questions(DATA)
+    return read_questions(WORLDS_DATA)
 
 
 def write_set(folder: Path) -> Path:
-    return Path(shutil.copytree(DATA, folder))
+    return Path(shutil.copytree(WORLDS_DATA, folder))
 
 
 def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from task_states import task_state
 from worlds_oracle import oracle
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.sample.writers.worlds import DATA
+from lmms_eval_tasks.sample.writers import WORLDS_DATA
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.worlds import report
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 @cache
 def rows_of(subset: str) -> list[Row]:
-    rows = make_rows(read_questions(DATA))
+    rows = make_rows(read_questions(WORLDS_DATA))
     return [{**row, "asked": True, "clip_present": True} for row in rows if row["subset"] == subset]
 
 

@@ -328,7 +328,7 @@ class Benchmark:
             review them, without a word here; a mode ``answer`` of its own stands for all of that.
         human_study: What is made of people's answers, where more is than a baseline; None where it is not.
         layouts: The tables of its paper, for `report --layout paper`.
-        sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
+        sample: How its sample data is made; None where `lmms_eval_tasks.sample.writers` does it.
 
     Raises:
         ValueError: where it has no kind, or not exactly one of a form of submission and a reason for having none.
