@@ -23,7 +23,7 @@ from lmms_eval_tasks.api.prompts import TaskSettings
 from lmms_eval_tasks.api.release import summarize_names
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.yocausal.card import FORWARD, LABELS, REVERSED, UNKNOWN, Winner, compare_losses, stratum
-from lmms_eval_tasks.yocausal.result_file import PairLosses, StepsForm, as_many_as_timesteps, mixed_versions
+from lmms_eval_tasks.yocausal.result_file import PairLosses, TimedForm, mixed_versions
 
 if TYPE_CHECKING:
     import datasets
@@ -55,16 +55,13 @@ class LossForm(LogForm):
     backward: float
 
 
-class PairFields(LogForm):
+class PairFields(TimedForm):
     vlm_causality: bool | None
     human_discriminable: bool | None
     motion_symmetric: bool | None
     loss: LossForm | None = None
     model: str | None = None
     settings_digest: str | None = None
-    steps: StepsForm | None = None
-    timesteps: list[float] = Field(default_factory=list)
-    _steps_fit = as_many_as_timesteps
 
 
 class DirectionFields(LogForm):

@@ -10,7 +10,6 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -61,21 +60,10 @@ def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[Official
     return OFFICIAL_PROMPT.find(name), OfficialCausality
 
 
-@dataclass(frozen=True)
-class Label:
-    id: str
-    vlm_causality: bool | None
-    confidence: float | None
-    reasoning: str | None
-    reason: str | None
-    model: str
-    prompt: str
-
-
 def label_clips(
     rows: Sequence[Mapping[str, Any]], judge: Judge[Any], prompt: Prompt, frames: int, progress: Progress
-) -> list[Label]:
-    """Ask a judge about the forward clip of every row."""
+) -> list[dict[str, Any]]:
+    """The lines of a labels file: what a judge says of the forward clip of every row."""
     model = judge.sampling.model
     cases = {row["item_id"]: partial(_find_case, row, frames, prompt, model) for row in rows if row["clip_present"]}
     verdicts = dict(zip(cases, judge.judge_all(list(cases.values()), progress), strict=True))
@@ -84,8 +72,8 @@ def label_clips(
         verdict = verdicts.get(row["item_id"], Verdict[Any](None, "no clip", model, prompt.signature))
         reply = verdict.reply
         causal, confidence, reasoning = (reply.verdict, reply.confidence, reply.reasoning) if reply else (None,) * 3
-        made = verdict.reason, verdict.model, verdict.prompt
-        labels.append(Label(row["item_id"], causal, confidence, reasoning, *made))
+        said = {"id": row["item_id"], CAUSALITY: causal, "confidence": confidence, "reasoning": reasoning}
+        labels.append({**said, "reason": verdict.reason, "model": verdict.model, "prompt": verdict.prompt})
     return labels
 
 
@@ -109,10 +97,10 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     return images, reader.count / (reader.fps or 1)
 
 
-def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:
+def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Compare new labels with the table's own, over the clips that have both, as lines of a printed table."""
     existing = {row["item_id"]: row[CAUSALITY] for row in rows if row[CAUSALITY] is not None}
-    new = {label.id: label.vlm_causality for label in labels if label.vlm_causality is not None}
+    new = {label["id"]: label[CAUSALITY] for label in labels if label[CAUSALITY] is not None}
     both = [(before, new[item_id]) for item_id, before in existing.items() if item_id in new]
 
     def effect(causal: Mapping[str, bool]) -> float | None:
@@ -171,12 +159,12 @@ def label(
     asked = open_named_judge(reply, judge)
     with show_progress() as progress:
         labels = label_clips(rows, asked, template, frames, progress)
-    unlabelled = [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]
+    unlabelled = [f"{label['id']} ({label['reason']})" for label in labels if label[CAUSALITY] is None]
     if len(unlabelled) == len(labels):
         raise InputError(f"No clip could be labelled, and {out} was not written: {summarize_names(unlabelled, 3)}.")
-    write_file(out, as_lines(asdict(label) for label in labels))
+    write_file(out, as_lines(labels))
     console = make_console()
-    causal = [label.vlm_causality for label in labels]
+    causal = [label[CAUSALITY] for label in labels]
     console.print(
         f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
     )

@@ -204,8 +204,7 @@ def _read_pair(
         return value if is_one else None
 
     own: dict[str, Any] = {}
-    for name in LABELS:
-        label = getattr(row, name)
+    for name, label in row.model_dump(include=set(LABELS)).items():
         own[name] = known(name, label, isinstance(label, bool), "neither true nor false")
     for column, (name, most, kind) in NUMBERS.items():
         value = meta.get(name)

@@ -105,18 +105,19 @@ class StepsForm(LogForm):
     backward: list[float]
 
 
-def _check_steps(form: Any) -> Any:
-    steps = form.steps or StepsForm(forward=[], backward=[])
-    if not len(steps.forward) == len(steps.backward) == len(form.timesteps):
-        raise ValueError("Expected a loss at each timestep")
-    return form
+class TimedForm(LogForm):
+    steps: StepsForm | None = None
+    timesteps: list[float] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _as_many_losses_as_timesteps(self) -> TimedForm:
+        steps = self.steps or StepsForm(forward=[], backward=[])
+        if not len(steps.forward) == len(steps.backward) == len(self.timesteps):
+            raise ValueError("Expected a loss at each timestep")
+        return self
 
 
-as_many_as_timesteps = model_validator(mode="after")(_check_steps)
-"""Checks a form with ``steps`` and ``timesteps``."""
-
-
-class PairLosses(LogForm):
+class PairLosses(TimedForm):
     item_id: str
     forward: float
     backward: float
@@ -125,7 +126,6 @@ class PairLosses(LogForm):
     settings: dict[str, Any]
     digest: str
     versions: dict[str, str]
-    _steps_fit = as_many_as_timesteps
 
     @classmethod
     def of(cls, answer: DenoisingResponse) -> PairLosses:
