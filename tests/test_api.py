@@ -21,7 +21,6 @@ DOOR = "lmms_eval_tasks.api"
 TOP, ALL = 44, 172
 """How many names the package has at most, and all of its modules together."""
 FOR_OTHERS = {
-    (f"{DOOR}.clips", "PyavFrames"),
     (f"{DOOR}.page", "InstanceTrack"),
     (f"{DOOR}.page", "predicted_tracks"),
 }
