@@ -6,7 +6,6 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -222,7 +221,7 @@ def _show_study(
     if data_set.apart:
         table.warnings.append(data_set.apart)
     for metric, value in baseline.score_study(study, rows, answers):
-        shown = replace(score_number(metric, value), digits=2)
+        shown = score_number(value, metric.unit, 2)
         paper = [Number(published[metric.name], unit="%", digits=2) if metric.name in published else ""]
         table.add_row(metric.title, value.groups if value else 0, shown, *(paper if published else []))
     output.table(table)

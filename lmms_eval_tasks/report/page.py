@@ -27,18 +27,18 @@ from lmms_eval_tasks.runs.run_card import applying_hazards, describe_hazard
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.output import FittingTable, text_table
+from lmms_eval_tasks.utils.core.output import FittingTable, Number, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import SetAttrition
-from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units
-from lmms_eval_tasks.utils.reporting.figure import Dot, Figure, heat_map
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units, score_number
+from lmms_eval_tasks.utils.reporting.figure import Figure, Mark, heat_map
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, dot_plot, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import HOW_ASKED, Record
 
@@ -147,27 +147,31 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
     # References of a view are of that view.
     whole, part = [run for run in runs if not run.apart], apart_note(runs)
     for reference in references:
-        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
-        facts = [Dot("people", human.percent, kind="people") for human in reference.people]
-        facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
-        if reference.chance is not None:
-            facts.append(Dot("chance", reference.chance, kind="chance"))
-        ordered = sorted(
-            [*dots, *facts], key=lambda dot: (dot.value is None, -(dot.value or 0.0), dot.kind != "run", dot.label)
-        )
-        unit = f", {reference.metric.unit}" if reference.metric.unit else ""
+        unit = reference.metric.unit
+        marks = [
+            Mark(run.name, score_number(reference.estimate(run.parts), unit), tag=run.tag) for run in whole or runs
+        ]
+        facts = [("people", human.percent, "people") for human in reference.people]
+        facts += [(model.model, model.value, "published") for model in reference.published]
+        facts += [] if reference.chance is None else [("chance", reference.chance, "chance")]
+        marks += [Mark(label, Number(value, unit=unit), kind) for label, value, kind in facts]
         beside = {"chance": "chance", "people": "people", "published": "published models"}
-        kinds = [name for kind, name in beside.items() if any(fact.kind == kind for fact in facts)]
+        kinds = [name for kind, name in beside.items() if any(kind == of for *_, of in facts)]
         caption = f"{reference.metric.title} of the runs" + (f", with {', '.join(kinds)}" if kinds else "")
         caveats = "; ".join(human.caveat for human in reference.people)
         panels.append(
             Panel(
-                f"{reference.heading}{unit}",
-                dot_plot(caption, ordered, reference),
+                f"{reference.heading}, {unit}" if unit else reference.heading,
+                dot_plot(caption, sorted(marks, key=_highest_first), reference),
                 " ".join(filter(None, [f"{caveats}." if caveats else reference.note, part])),
             )
         )
     return panels
+
+
+def _highest_first(mark: Mark) -> tuple[bool, float, bool, str]:
+    value = mark.score.value
+    return value is None, -(value or 0.0), mark.kind != "run", mark.label
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,12 @@ class _Strata:
                 best, most = (one, two), share
         return best
 
+    def estimate(self, reference: ReferencedMetric, run: RunRecords, stratum: Mapping[str, str]) -> Estimate | None:
+        """A score of a run on the items of a stratum."""
+        return reference.estimate(
+            [[record for record in part if stratum.items() <= record.stratum.items()] for part in run.parts]
+        )
+
 
 def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:
     scored = any(reference.estimate(run.parts) for run in strata.runs)
@@ -219,7 +229,7 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
     maps = []
     for run in strata.runs:
         cells = {
-            (_plain(row), _plain(column)): reference.estimate(_within(run.parts, {one: row, two: column}))
+            (_plain(row), _plain(column)): strata.estimate(reference, run, {one: row, two: column})
             for row in rows
             for column in columns
         }
@@ -232,7 +242,7 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
     metric, column = reference.metric, max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
     cells: dict[tuple[str, str], Estimate | None] = {
-        (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
+        (_plain(value), run.tag): strata.estimate(reference, run, {column: value})
         for value in values
         for run in strata.runs
     }
@@ -243,21 +253,15 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
 
 
 def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Panel:
-    dots = [
-        Dot.of(_plain(value), reference.estimate(_within(run.parts, {column: value})), run.tag)
+    unit = reference.metric.unit
+    marks = [
+        Mark(_plain(value), score_number(strata.estimate(reference, run, {column: value}), unit), tag=run.tag)
         for value in strata.values(column)
         for run in strata.runs
     ]
     beside = [*(model.value for model in reference.published), *(human.percent for human in reference.people)]
-    plot = dot_plot(f"{reference.metric.title} by {column}", dots, reference, beside, grouped=True)
+    plot = dot_plot(f"{reference.metric.title} by {column}", marks, reference, beside, grouped=True)
     return Panel(f"{reference.heading} by {column}", plot)
-
-
-def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
-    return [
-        [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
-        for part in parts
-    ]
 
 
 def _plain(value: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.registry import find_benchmark, registry
@@ -98,7 +97,7 @@ def _of_run(layout: Layout, run: Run, view: str) -> _Shown | None:
             continue
         metric = place.metric.within("part", place.applies) if place.applies else place.metric
         score = estimate(metric, [run.records[task] for task in tasks])
-        cells.append(replace(score_number(metric, score), digits=layout.digits))
+        cells.append(score_number(score, metric.unit, layout.digits))
     if not any(cells):
         return None
     title = next(place.metric.title for place in layout.places if place.metric)

@@ -56,9 +56,9 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]
                     held.name,
                     metric.title,
                     samples,
-                    *(score_number(one, bootstrap.estimate(one, parts)) for one in (mean, *beside)),
+                    *(score_number(bootstrap.estimate(one, parts), one.unit) for one in (mean, *beside)),
                     Number(100 * within / samples / total if total else None, unit="%"),
-                    score_number(SELF_AGREEMENT, bootstrap.estimate(SELF_AGREEMENT, parts)),
+                    score_number(bootstrap.estimate(SELF_AGREEMENT, parts), SELF_AGREEMENT.unit),
                 )
         if table.rows:
             table.caption = READING
@@ -182,7 +182,7 @@ class Several:
         unit = self.metric.unit
         return (
             self.found.runs,
-            score_number(self.metric, self.found.best),
+            score_number(self.found.best, unit),
             Number(self.found.mean, unit=unit),
             Number(self.found.inflation, unit=points(unit), signed=True),
             "" if self.at_chance is None else Number(self.at_chance, unit=unit),

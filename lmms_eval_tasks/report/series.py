@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from glob import glob
 from math import inf
 from pathlib import Path
@@ -14,14 +14,14 @@ from lmms_eval_tasks.report.score_tables import Held, entries_of
 from lmms_eval_tasks.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.reporting.figure import Dot, Line, LinePlot, Place, fit_axis
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, difference_number, score_number
+from lmms_eval_tasks.utils.reporting.figure import Line, Mark, line_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel, dot_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
-from lmms_eval_tasks.utils.scoring.compare import ScoreDifference, compare_records
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Records
+from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.metrics import score_tasks
 
 
@@ -52,15 +52,9 @@ class Along:
     """A score of a run of a series, with its difference to the best run's on the same items, and what that says."""
 
     value: SeriesValue
-    score: Estimate
-    to_best: ScoreDifference | None = None
+    score: Number
+    to_best: Number | None = None
     verdict: str = ""
-
-    @property
-    def change(self) -> Estimate:
-        if self.to_best is None:
-            return Estimate(0.0, 0.0, 0.0, self.score.groups)
-        return Estimate(self.to_best.change, *self.to_best.interval, self.to_best.groups)
 
 
 def compare_to_best(
@@ -69,23 +63,18 @@ def compare_to_best(
     """Compare a score of the runs of a series with the best of them; of equal scores that of the smallest value."""
     metric = reference.metric
     scored = {value: (parts, score) for value, parts in members if (score := reference.estimate(parts))}
+    found = {value: Along(value, score_number(score, metric.unit)) for value, (_, score) in scored.items()}
     if metric.higher_is_better is None or len(scored) < 2:
-        return [Along(value, score) for value, (_, score) in scored.items()]
+        return list(found.values())
     sign = 1 if metric.higher_is_better else -1
     best = max(scored, key=lambda value: (sign * scored[value][1].value, -value.number))
-    parts_of_best = {str(place): records for place, records in enumerate(scored[best][0])}
-    found = []
-    for value, (parts, score) in scored.items():
-        if value == best:
-            found.append(Along(value, score, verdict=BEST))
-            continue
-        compared = compare_records(parts_of_best, {str(place): one for place, one in enumerate(parts)}, [metric])
-        for difference in compared.differences:
-            is_worse = max(sign * end for end in difference.interval) < 0
-            found.append(Along(value, score, difference, WORSE if is_worse else NOT_WORSE))
-        if not compared.differences:
-            found.append(Along(value, score))
-    return found
+    found[best] = replace(found[best], verdict=BEST)
+    parts_of = {value: {str(place): part for place, part in enumerate(parts)} for value, (parts, _) in scored.items()}
+    for value in scored.keys() - {best}:
+        for difference in compare_records(parts_of[best], parts_of[value], [metric]).differences:
+            verdict = WORSE if max(sign * end for end in difference.interval) < 0 else NOT_WORSE
+            found[value] = replace(found[value], to_best=difference_number(difference), verdict=verdict)
+    return list(found.values())
 
 
 def describe_smallest(found: Sequence[Along]) -> str:
@@ -108,15 +97,10 @@ def curve_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
         table = entry.table(f": against {quantity}", headings, method, names=2, blank_repeats=True)
         lines = []
         for reference in entry.references(max(len(one.records) for one in entry.held)):
-            unit, found = reference.metric.unit, compare_to_best(members, reference)
+            found = compare_to_best(members, reference)
             for one in found:
-                score = Number(one.score.value, one.score.low, one.score.high, one.score.groups, unit)
-                change = one.to_best
-                less: Cell = ""
-                if change:
-                    less = Number(change.change, *change.interval, change.groups, points(unit), signed=True)
                 number = one.value.title.removeprefix(quantity).strip()
-                table.add_row(reference.metric.title, number, score, less, one.verdict)
+                table.add_row(reference.metric.title, number, one.score, one.to_best or "", one.verdict)
             if text := describe_smallest(found):
                 lines.append(f"{reference.metric.title}: {text}")
         table.caption = "\n".join([*lines, NOT_WORSE_MEANS]) if lines else ""
@@ -135,37 +119,27 @@ def series_panels(held: Sequence[Held], references: Sequence[ReferencedMetric]) 
 
 
 def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
-    along = members[0][0].name
+    along, unit = members[0][0].name, reference.metric.unit
     tags = {value: run.tag for value, run in members}
     found = compare_to_best([(value, run.parts) for value, run in members], reference)
-    places = [Place(one.value.title, one.value.number, one.score, tags[one.value]) for one in found]
-    ends = [end for place in places for end in (place.score.low, place.score.high)]
+
+    def line(numbers: Iterable[tuple[SeriesValue, Number]]) -> list[Line]:
+        marks = [Mark(value.title, number, tag=tags[value], x=value.number) for value, number in numbers]
+        return [Line("", sorted(marks, key=lambda mark: mark.x))]
+
+    scores = line((one.value, one.score) for one in found)
+    axis = (reference.axis_title, reference.metric.bounds)
     figures = [
-        LinePlot(
-            f"{reference.metric.title} against {along}, with 95% intervals",
-            [Line("", places)],
-            along,
-            (reference.axis_title, fit_axis(reference.metric.bounds, ends)),
-            reference.chance,
-            reference.metric.unit,
+        line_plot(
+            f"{reference.metric.title} against {along}, with 95% intervals", scores, along, axis, reference.chance
         )
     ]
     if any(one.to_best for one in found):
-        changes = [
-            Place(one.value.title, one.value.number, one.change, tags[one.value]) for one in found if one.verdict
-        ]
-        ends = [end for place in changes for end in (place.score.low, place.score.high)]
-        figures.append(
-            LinePlot(
-                f"{reference.metric.title} less the best run's, with paired 95% intervals",
-                [Line("", changes)],
-                along,
-                (f"less the best, {points(reference.metric.unit)}", fit_axis((-inf, inf), [0.0, *ends])),
-                0.0,
-                points(reference.metric.unit),
-                name="less the best",
-            )
-        )
+        itself = Number(0.0, unit=points(unit), signed=True)
+        changes = line((one.value, one.to_best or itself) for one in found if one.verdict)
+        caption = f"{reference.metric.title} less the best run's, with paired 95% intervals"
+        axis = (f"less the best, {points(unit)}", (-inf, inf))
+        figures.append(line_plot(caption, changes, along, axis, 0.0, name="less the best"))
     note = "Bars are 95% intervals: above of each run alone, below of its paired difference to the best."
     if text := describe_smallest(found):
         note = f"{text[0].upper()}{text[1:]}: the 95% interval of its paired difference to the best contains 0. {note}"
@@ -173,15 +147,16 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
 
 
 def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
-    scored = [(value, run, reference.estimate(run.parts)) for value, run in members]
-    dots = [Dot.of(value.title, score, run.tag) for value, run, score in scored]
+    scored, unit = [(value, run, reference.estimate(run.parts)) for value, run in members], reference.metric.unit
+    marks = [Mark(value.title, score_number(score, unit), tag=run.tag) for value, run, score in scored]
     known = [score.value for _, _, score in scored if score]
     note = "No seed has the score."
     if known:
-        dots.append(Dot(f"mean of {len(known)} seeds", mean(known), min(known), max(known), kind="mean"))
+        spread = Number(mean(known), min(known), max(known), unit=unit)
+        marks.append(Mark(f"mean of {len(known)} seeds", spread, "mean"))
         deviation = f"{stdev(known):.2f}" if len(known) > 1 else "N/A"
         note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {deviation}."
-    plot = dot_plot(f"{reference.metric.title} over seeds", dots, reference)
+    plot = dot_plot(f"{reference.metric.title} over seeds", marks, reference)
     return Panel(f"{reference.heading} over seeds", plot, note)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.output import Cell, Number, cell_text
+from lmms_eval_tasks.utils.core.output import Cell, Number, cell_text, points
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.scoring import metrics as metrics_module
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
+from lmms_eval_tasks.utils.scoring.compare import ScoreDifference
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -57,7 +58,7 @@ class Column:
         if self.interval or self.against is not None:
             score = estimate(self.metric, parts)
             if self.against is None:
-                return score_number(self.metric, score)
+                return score_number(score, self.metric.unit)
             return compare_to_reference(score, self.against).value if score else "N/A"
         number = score_tasks(self.metric, map(self.metric.units, parts))
         return Number(number, unit=self.metric.unit) if self.metric.kind == "mean" else int(number or 0)
@@ -67,13 +68,19 @@ class Column:
         return cell_text(self.value(parts))
 
 
-def score_number(metric: Metric, score: Estimate | None) -> Number:
+def score_number(score: Estimate | None, unit: str, digits: int = 1) -> Number:
     """A score with its interval and how many groups it stands on, for a table; `score` is None where it has none."""
     if score is None:
-        return Number(None, unit=metric.unit)
+        return Number(None, unit=unit, digits=digits)
     if score.low == score.high:  # It has no bounds, and its groups do not differ, so that draws of them say nothing.
-        return Number(score.value, n=score.groups, unit=metric.unit, after=" (no interval)")
-    return Number(score.value, score.low, score.high, score.groups, metric.unit)
+        return Number(score.value, n=score.groups, unit=unit, digits=digits, after=" (no interval)")
+    return Number(score.value, score.low, score.high, score.groups, unit, digits)
+
+
+def difference_number(difference: ScoreDifference) -> Number:
+    """The second run's score less the first's, with the paired interval."""
+    unit = points(difference.metric.unit)
+    return Number(difference.change, *difference.interval, difference.groups, unit, signed=True)
 
 
 def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple[Column, ...]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import lru_cache, singledispatch
-from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib
@@ -22,20 +21,11 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Affine2D
 
 from lmms_eval_tasks.utils.core.output import Document, Format, Number, write_document
 from lmms_eval_tasks.utils.core.text import printable
-from lmms_eval_tasks.utils.reporting.figure import (
-    Bounds,
-    CountTable,
-    DotPlot,
-    Figure,
-    HeatMap,
-    LinePlot,
-    ScatterPlot,
-    SharePlot,
-    fit_axis,
-)
+from lmms_eval_tasks.utils.reporting.figure import Bounds, DotPlot, Figure, Grid, LinePlot, SharePlot
 from lmms_eval_tasks.utils.reporting.palette import INKS, run_inks
 
 WIDTH = 234.0
@@ -86,21 +76,37 @@ class Sheet:
         self.titles: dict[str, str] = {}
 
     def room(self, height: float) -> float:
+        """Take a height, and return where it begins."""
         self.height += height
         return self.height - height
 
-    def axes(self, left: float, right: float, height: float, x: Bounds, y: Bounds) -> Axes:
-        """Return axes below what was drawn, from `left` to `right`, with their ends."""
+    def axes(self, left: float, right: float, height: float, x: tuple[str, Bounds], y: Bounds) -> Axes:
+        """Return axes below what was drawn, from `left` to `right`, with their ends and with the title of x."""
+        title, ends = x
         place = (left, -self.room(height) - height, right - left, height)
-        axes = self.ground.inset_axes(place, transform=self.ground.transData, xlim=x, ylim=y, facecolor="none")
+        downwards = Affine2D().scale(1, -1) + self.ground.transData
+        axes = self.ground.inset_axes(place, transform=downwards, xlim=ends, ylim=y, facecolor="none")
         axes.tick_params(length=2, width=0.6, pad=1.5, labelsize=SMALL, color=LIGHT["muted"], labelcolor=LIGHT["muted"])
         axes.spines[:].set(color=LIGHT["line"], linewidth=0.8)
         axes.set_axisbelow(True)
+        name_axis(axes.xaxis, ends, title, min(left + right, 2 * WIDTH - left - right))
+        self.room(LINE * (2 if title else 1))
         return axes
 
-    def write(self, text: str, x: float, y: float, size: float = BASE, most: float | None = None, **how: Any) -> None:
-        shown = one_line(text) if most is None else cut(text, size, most, how.get("weight") == "bold")
-        write(self.ground, shown, x, -y, size, **how)
+    def write(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        size: float = BASE,
+        ink: str = "ink",
+        most: float = WIDTH,
+        axes: Axes | None = None,
+        **how: Any,
+    ) -> None:
+        """Write a text, no wider than `most`, at a place of the sheet or of axes."""
+        shown = cut(text, size, most, how.get("weight") == "bold")
+        (axes or self.ground).text(x, y, shown, size=size, color=LIGHT[ink], va="center_baseline", **how)
 
     def title(self, drawn: Artist, text: str) -> None:
         """Give what was drawn a tooltip, where there is a text."""
@@ -112,8 +118,7 @@ class Sheet:
         self, left: float, middle: float, width: float, height: float, ink: str, text: str = "", **how: Any
     ) -> None:
         how = {"linewidth": 0, "color": LIGHT[ink], "edgecolor": LIGHT[ink], **how}
-        bars = self.ground.barh(-middle, width, height, left, **how)
-        self.title(bars[0], text)
+        self.title(self.ground.barh(middle, width, height, left, **how)[0], text)
 
     def mark(self, axes: Axes, x: float, y: float, look: tuple[str, float, str], text: str, above: float = 2) -> None:
         """Draw a mark of a shape, size and ink at a place of axes."""
@@ -126,11 +131,10 @@ class Sheet:
         self.title(drawn[0], text)
 
     def badge(self, tag: str, x: float, y: float, text: str = "", axes: Axes | None = None) -> None:
-        axes, y = (axes, y) if axes else (self.ground, -y)
-        ground, number = run_inks(tag)
+        axes, (ground, number) = axes or self.ground, run_inks(tag)
         size, above = max(BADGE, measure(tag, SMALL, True) + 2.4), 4 + len(axes.texts)
         self.mark(axes, x, y, ("o", size, ground), text, above)
-        write(axes, tag, x, y, SMALL, number, ha="center", weight="bold", zorder=above)
+        self.write(tag, x, y, SMALL, number, axes=axes, ha="center", weight="bold", zorder=above)
 
     def flow(self, texts: Iterable[str], before: float, line: float) -> Iterator[tuple[float, float]]:
         """Write texts beside each other in as many lines as they need, and give the place of the mark before each."""
@@ -161,11 +165,10 @@ def draw(figure: Figure) -> Sheet:
     for tag, (at, middle) in zip(figure.run_names, places, strict=True):
         sheet.badge(tag, at + BADGE / 2, middle)
     if figure.warning:
-        middle = sheet.room(LINE + 1) + LINE / 2 + 1
-        sheet.write(figure.warning, 0, middle, SMALL, WIDTH, ink="muted", gid=SET_KIND)
+        sheet.write(figure.warning, 0, sheet.room(LINE + 1) + LINE / 2 + 1, SMALL, "muted", gid=SET_KIND)
     height = sheet.height + 1.0
     sheet.canvas.set_size_inches(WIDTH / 72, height / 72)
-    sheet.ground.set(xlim=(0, WIDTH), ylim=(-height, 0))
+    sheet.ground.set(xlim=(0, WIDTH), ylim=(height, 0))
     for one in sheet.canvas.findobj():
         one.set_clip_on(False)
     return sheet
@@ -179,111 +182,93 @@ def draw_on(figure: Figure, sheet: Sheet) -> None:
 @draw_on.register
 def _(figure: DotPlot, sheet: Sheet) -> None:
     """Labels to the left, numbers to the right, the axis below."""
-    dots, (low, high), lines = figure.dots, figure.bounds, max(len(figure.dots), 1)
-    numbers = [Number(dot.value, dot.low, dot.high).text for dot in dots]
-    left = min(max((measure(one_line(dot.label), BASE) for dot in dots), default=0), 92)
-    begin, beside = left + BADGE / 2 + 3, max((measure(number, SMALL) for number in numbers), default=0.0)
-    end = WIDTH - beside - BADGE / 2 - 4
-    named = figure.chance is not None and all(dot.kind != "chance" for dot in dots)
+    marks, (low, high) = figure.marks, figure.bounds
+    left = min(widest((mark.label for mark in marks), BASE), 92)
+    begin = left + BADGE / 2 + 3
+    end = WIDTH - widest((mark.score.text for mark in marks), SMALL) - BADGE / 2 - 4
+    named = figure.chance is not None and all(mark.kind != "chance" for mark in marks)
     sheet.room(LINE * 0.8 * named)
-    axes = sheet.axes(begin, end, LINE * lines, figure.bounds, (lines, 0.0))
+    top, lines = sheet.height, max(len(marks), 1)
+    axes = sheet.axes(begin, end, LINE * lines, (figure.axis, figure.bounds), (lines, 0.0))
     axes.spines[:].set_visible(False)
-    name_axis(axes.xaxis, figure.bounds, figure.axis, 2 * min((begin + end) / 2, WIDTH - (begin + end) / 2))
-    sheet.room(LINE * (2 if figure.axis else 1))
-    repeated = [figure.grouped and place > 0 and dots[place - 1].label == dot.label for place, dot in enumerate(dots)]
-    labels = ["" if again else cut(dot.label, BASE, left) for dot, again in zip(dots, repeated, strict=True)]
-    axes.set_yticks([place + 0.5 for place in range(len(dots))], labels, fontsize=BASE)
-    axes.tick_params(axis="y", length=0, pad=begin - left)
+    axes.set_yticks([place + 0.5 for place in range(len(marks))], [""] * len(marks))
+    axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", color=LIGHT["line"], linewidth=0.4)
     if figure.chance is not None:
         axes.axvline(figure.chance, **RULE)
         if named:
-            write(axes, "chance", figure.chance, -0.4, SMALL, "muted", ha="center")
-    right = {"ha": "right", "transform": axes.get_yaxis_transform()}
-    for place, (dot, number, label) in enumerate(zip(dots, numbers, axes.get_yticklabels(), strict=True)):
-        ink, at = "muted" if dot.kind in ("published", "chance") else "ink", place + 0.5
-        label.set_color(LIGHT[ink])
-        write(axes, number, (WIDTH - begin) / (end - begin), at, SMALL, ink, **right)
-        if dot.value is None:
+            sheet.write("chance", figure.chance, -0.4, SMALL, "muted", axes=axes, ha="center")
+    above = None
+    for place, mark in enumerate(marks):
+        ink = "muted" if mark.kind in ("published", "chance") else "ink"
+        at, middle = place + 0.5, top + LINE * (place + 0.5)
+        if not figure.grouped or mark.label != above:
+            sheet.write(mark.label, left, middle, BASE, ink, left, ha="right")
+        above = mark.label
+        sheet.write(mark.score.text, WIDTH, middle, SMALL, ink, ha="right")
+        if mark.score.value is None:
             continue
-        if dot.low is not None and dot.high is not None:
-            hue = LIGHT[run_inks(dot.tag)[0] if dot.kind == "run" else "ink"]
-            axes.hlines(at, max(dot.low, low), min(dot.high, high), hue, linewidth=2.6, alpha=0.45)
-        inside, text = min(max(dot.value, low), high), f"{dot.label}: {number}"
-        if dot.kind == "run" and dot.tag:
-            sheet.badge(dot.tag, inside, at, text, axes)
+        if mark.score.low is not None and mark.score.high is not None:
+            hue = LIGHT[run_inks(mark.tag)[0] if mark.kind == "run" else "ink"]
+            axes.hlines(at, max(mark.score.low, low), min(mark.score.high, high), hue, linewidth=2.6, alpha=0.45)
+        inside, text = min(max(mark.score.value, low), high), f"{mark.label}: {mark.score.text}"
+        if mark.kind == "run" and mark.tag:
+            sheet.badge(mark.tag, inside, at, text, axes)
         else:
-            sheet.mark(axes, inside, at, MARKS.get(dot.kind, ("D", 4.6, "accent")), text)
-
-
-@draw_on.register
-def _(figure: ScatterPlot, sheet: Sheet) -> None:
-    """Axes with rules, then published models, people and runs."""
-    axes, width = two_axes(sheet, figure.x, figure.y)
-    axes.axvline(figure.rules[0], **RULE)
-    axes.axhline(figure.rules[1], **RULE)
-    low, high = figure.x[1]
-    for point in sorted(figure.points, key=lambda point: ("published", "people", "run").index(point.kind)):
-        text = f"{point.label}: {Number(point.x).text}, {Number(point.y).text}"
-        if point.kind == "run":
-            sheet.badge(point.tag, point.x, point.y, text, axes)
-            continue
-        sheet.mark(axes, point.x, point.y, MARKS[point.kind], text)
-        if point.kind == "people":
-            share, beside = (point.x - low) / (high - low), 5 * (high - low) / width
-            side, at = ("right", point.x - beside) if share > 0.5 else ("left", point.x + beside)
-            name = cut(point.label, SMALL, max(share, 1 - share) * width - 5)
-            write(axes, name, at, point.y, SMALL, ha=side)
+            sheet.mark(axes, inside, at, MARKS.get(mark.kind, ("D", 4.6, "accent")), text)
 
 
 @draw_on.register
 def _(figure: LinePlot, sheet: Sheet) -> None:
-    """The lines' names where there are several, then axes and lines; all intervals lie below all lines."""
-    inks = [run_inks(line.tag)[0] if line.tag else "muted" for line in figure.lines]
+    """The lines' names where there are several, then axes and lines; all intervals lie below all lines, and runs above
+    all else."""
     strokes: list[dict[str, Any]] = [
-        {"color": LIGHT[ink], "linewidth": 1.0, "solid_capstyle": "butt", **({"dashes": (4, 2)} if line.dashed else {})}
-        for line, ink in zip(figure.lines, inks, strict=True)
+        {
+            "color": LIGHT[run_inks(line.tag)[0] if line.tag else "muted"],
+            "linewidth": 1.0,
+            "solid_capstyle": "butt",
+            **({"dashes": (4, 2)} if line.dashed else {}),
+        }
+        for line in figure.lines
     ]
     if len(figure.lines) > 1:
         names = sheet.flow((line.label for line in figure.lines), 20, LINE)
         for line, stroke, (at, middle) in zip(figure.lines, strokes, names, strict=True):
-            sheet.ground.plot([at, at + 16], [-middle, -middle], **stroke)
+            sheet.ground.plot([at, at + 16], [middle, middle], **stroke)
             if line.tag and not figure.tag:
                 sheet.badge(line.tag, at + 8, middle)
         sheet.room(GAP)
-    along = [place.x for line in figure.lines for place in line.places] or [0.0, 1.0]
-    beside = (max(along) - min(along)) / 25 or 1.0
-    axes, _ = two_axes(sheet, (figure.x, (min(along) - beside, max(along) + beside)), figure.y)
-    if figure.rule is not None:
-        axes.axhline(figure.rule, **RULE)
-    low, high = figure.y[1]
-    for line, stroke in zip(figure.lines, strokes, strict=True):
-        places = sorted(line.places, key=lambda place: place.x)
-        axes.plot([place.x for place in places], [place.score.value for place in places], **stroke)
-        for place in places:
-            hue, ends = (
-                LIGHT[run_inks(place.tag or line.tag)[0]],
-                (max(place.score.low, low), min(place.score.high, high)),
-            )
-            axes.vlines(place.x, *ends, hue, linewidth=2.6 if len(figure.lines) == 1 else 1.2, alpha=0.45, zorder=1.5)
-            known = (line.label or place.label, f"{figure.x} {place.x:g}", figure.number(place.score).text)
-            text, at = ": ".join(filter(None, known)), place.score.value
-            # The number tells the line, also without its colour.
-            if tag := place.tag or (line.tag if place is places[-1] and not figure.tag else ""):
-                sheet.badge(tag, place.x, at, text, axes)
-            else:
-                sheet.mark(axes, place.x, at, ("o " if line.dashed else "o", 3.6, run_inks(line.tag)[0]), text)
-
-
-def two_axes(sheet: Sheet, x: tuple[str, Bounds], y: tuple[str, Bounds]) -> tuple[Axes, float]:
-    across, up = ([measure(tick_text(tick), SMALL) for tick in ticks(ends)] or [0.0] for _, ends in (x, y))
-    left, right = SMALL + 7 + max(up), WIDTH - max(6.0, across[-1] / 2)
     sheet.room(GAP)
-    axes = sheet.axes(left, right, HEIGHT, x[1], y[1])
-    sheet.room(LINE * (2 if x[0] else 1))
-    name_axis(axes.xaxis, x[1], x[0], min(left + right, 2 * WIDTH - left - right))
-    name_axis(axes.yaxis, y[1], y[0], HEIGHT)
-    return axes, right - left
+    (_, across), (title, up) = figure.x, figure.y
+    left = SMALL + 7 + widest(map(tick_text, ticks(up)), SMALL)
+    right = WIDTH - max(6.0, widest(map(tick_text, ticks(across)), SMALL) / 2)
+    axes = sheet.axes(left, right, HEIGHT, figure.x, up)
+    name_axis(axes.yaxis, up, title, HEIGHT)
+    for value, draw_rule in zip(figure.rules, (axes.axvline, axes.axhline), strict=True):
+        if value is not None:
+            draw_rule(value, **RULE)
+    for line, stroke in zip(figure.lines, strokes, strict=True):
+        if line.joined:
+            axes.plot([mark.x for mark in line.marks], [mark.score.value for mark in line.marks], **stroke)
+        for mark in line.marks:
+            x, y = mark.x, mark.score.value or 0.0
+            if mark.score.low is not None and mark.score.high is not None:
+                ends, hue = (max(mark.score.low, up[0]), min(mark.score.high, up[1])), run_inks(mark.tag or line.tag)[0]
+                wide = 2.6 if len(figure.lines) == 1 else 1.2
+                axes.vlines(x, *ends, LIGHT[hue], linewidth=wide, alpha=0.45, zorder=1.5)
+            place = f"{figure.x[0]} {x:g}: " if line.joined else f"{line.place(mark).text}, "
+            text = ": ".join(filter(None, (line.label or mark.label, f"{place}{mark.score.text}")))
+            # The number tells the line, also without its colour.
+            if tag := mark.tag or (line.tag if mark is line.marks[-1] and not figure.tag else ""):
+                sheet.badge(tag, x, y, text, axes)
+            else:
+                own = ("o " if line.dashed else "o", 3.6, run_inks(line.tag)[0])
+                sheet.mark(axes, x, y, MARKS.get(mark.kind, own), text)
+            if mark.kind == "people":
+                share, beside = (x - across[0]) / (across[1] - across[0]), 5 * (across[1] - across[0]) / (right - left)
+                side, at = ("right", x - beside) if share > 0.5 else ("left", x + beside)
+                most = max(share, 1 - share) * (right - left) - 5
+                sheet.write(mark.label, at, y, SMALL, most=most, axes=axes, ha=side)
 
 
 def name_axis(axis: Axis, bounds: Bounds, title: str, most: float) -> None:
@@ -292,90 +277,55 @@ def name_axis(axis: Axis, bounds: Bounds, title: str, most: float) -> None:
     axis.labelpad = 1.5
 
 
-class Cell(NamedTuple):
-    """A cell: its text, how full its colour is, a smaller text below, whether it is framed, and its tooltip."""
-
-    text: str
-    share: float | None
-    below: str = ""
-    framed: bool = False
-    title: str = ""
-
-
 @draw_on.register
-def _(figure: HeatMap, sheet: Sheet) -> None:
-    low, high = figure.bounds
-    if not (isfinite(low) and isfinite(high)):
-        low, high = fit_axis(figure.bounds, [one.value for one in figure.cells.values() if one])
-    cells = {
-        key: Cell(Number(one.value).text, (one.value - low) / (high - low), f"{one.groups:,}",
-                  title=Number(one.value, one.low, one.high).text)
-        for key, one in figure.cells.items()
-        if one
-    }  # fmt: skip
-    draw_grid(sheet, "", figure.rows, figure.columns, cells, figure.tags)
-
-
-@draw_on.register
-def _(figure: CountTable, sheet: Sheet) -> None:
-    cells = {}
-    for row, counts in figure.rows.items():
-        total = sum(counts.values())
-        for column in figure.columns:
-            count = counts.get(column, 0)
-            cells[row, column] = Cell(
-                f"{count:,}" if count else "·", count / total if total else 0.0, framed=row == column
-            )
-        cells[row, "all"] = Cell(f"{total:,}", None)
-    draw_grid(sheet, figure.corner, list(figure.rows), [*figure.columns, "all"], cells, {})
-
-
-def draw_grid(
-    sheet: Sheet,
-    corner: str,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    cells: Mapping[tuple[str, str], Cell],
-    tags: Mapping[str, str],
-) -> None:
-    left = min(max(measure(one_line(row), BASE) for row in (*rows, corner)), 84.0) + 4
-    widest = max((measure(text, BASE) for one in cells.values() for text in (one.text, one.below)), default=0)
-    words = max((measure(word, SMALL) for name in columns for word in one_line(name).split()), default=0.0)
-    fitting = max(int((WIDTH - left) // max(widest + 4, min(words + 3, 46.0), 20.0)), 1)
-    bands = -(-len(columns) // fitting)
-    beside = -(-len(columns) // bands) if columns else 1
-    width = min((WIDTH - left) / beside, 46.0)
-    height = 2 * LINE if any(one.below for one in cells.values()) else 1.5 * LINE
-    for band in range(bands):
-        part = columns[band * beside : (band + 1) * beside]
+def _(figure: Grid, sheet: Sheet) -> None:
+    """Names of columns above, in as many bands of columns as the width needs."""
+    texts = {key: cell_texts(cell) for key, cell in figure.cells.items()}
+    two_lines = any(below for _, below in texts.values())
+    left = min(widest((*figure.rows, figure.corner), BASE), 84.0) + 4
+    words = widest((word for name in figure.columns for word in one_line(name).split()), SMALL)
+    needed = max(widest((text for pair in texts.values() for text in pair), BASE) + 4, min(words + 3, 46.0), 20.0)
+    bands = -(-len(figure.columns) // max(int((WIDTH - left) // needed), 1))
+    beside = -(-len(figure.columns) // bands) if figure.columns else 1
+    width, height = min((WIDTH - left) / beside, 46.0), (2 if two_lines else 1.5) * LINE
+    for begin in range(0, len(figure.columns), beside):
+        part = figure.columns[begin : begin + beside]
         heads = {column: wrap(column, SMALL, width - 2, 3) for column in part}
         lines = max(map(len, heads.values()))
+        sheet.room(GAP if begin else 0)
         top = sheet.room(lines * SMALL * 1.25 + GAP)
-        if corner:
-            sheet.write(corner, 0, top + LINE / 2, SMALL, left - 2, ink="muted")
-        for place, column in enumerate(part):
-            middle = left + (place + 0.5) * width
-            if column in tags:
-                sheet.badge(tags[column], middle, top + LINE / 2)
+        middles = {column: left + (place + 0.5) * width for place, column in enumerate(part)}
+        if figure.corner:
+            sheet.write(figure.corner, 0, top + LINE / 2, SMALL, "muted", left - 2)
+        for column, across in middles.items():
+            if column in figure.tags:
+                sheet.badge(figure.tags[column], across, top + LINE / 2)
                 continue
             for line, text in enumerate(heads[column], start=lines - len(heads[column])):
-                sheet.write(text, middle, top + SMALL * (0.6 + 1.25 * line), SMALL, ink="muted", ha="center")
-        for row in rows:
+                sheet.write(text, across, top + SMALL * (0.6 + 1.25 * line), SMALL, "muted", ha="center")
+        for row in figure.rows:
             middle = sheet.room(height) + height / 2
             sheet.write(row, 0, middle, most=left - 3)
-            for place, column in enumerate(part):
-                cell, at = cells.get((row, column), Cell("–", None)), left + place * width
-                if cell.share is not None:
-                    full = FAINTEST + (FULLEST - FAINTEST) * min(max(cell.share, 0.0), 1.0)
-                    sheet.box(at + 0.5, middle, width - 1, height - 1, "accent", cell.title, alpha=full)
-                if cell.framed:
-                    sheet.box(at + 1, middle, width - 2, height - 2, "ink", fill=False, linewidth=0.8)
-                ink = "muted" if cell.share is None else "ink"
-                up, down = (LINE / 2.4, LINE / 2.2) if cell.below else (0.0, 0.0)
-                sheet.write(cell.text, at + width / 2, middle - up, ink=ink, ha="center")
-                if cell.below:
-                    sheet.write(cell.below, at + width / 2, middle + down, SMALL, ha="center")
-        sheet.room(GAP if band + 1 < bands else 0)
+            for column, across in middles.items():
+                full, cell = figure.fullness(row, column), figure.cells.get((row, column))
+                if full is not None:
+                    title, shade = cell.text if isinstance(cell, Number) else "", FAINTEST + (FULLEST - FAINTEST) * full
+                    sheet.box(across - width / 2 + 0.5, middle, width - 1, height - 1, "accent", title, alpha=shade)
+                if row == column and isinstance(cell, int):
+                    frame = {"fill": False, "linewidth": 0.8}
+                    sheet.box(across - width / 2 + 1, middle, width - 2, height - 2, "ink", **frame)
+                text, below = texts.get((row, column), ("–", ""))
+                up, down = (LINE / 2.4, LINE / 2.2) if below else (0.0, 0.0)
+                sheet.write(text, across, middle - up, ink="muted" if full is None else "ink", ha="center")
+                if below:
+                    sheet.write(below, across, middle + down, SMALL, ha="center")
+
+
+def cell_texts(cell: Number | int) -> tuple[str, str]:
+    """A cell's text, and a smaller one below: the number of groups behind a score."""
+    if isinstance(cell, Number):
+        return cell.value_text, f"{cell.n:,}"
+    return f"{cell:,}" if cell else "·", ""
 
 
 @draw_on.register
@@ -390,7 +340,7 @@ def _(figure: SharePlot, sheet: Sheet) -> None:
         middle = sheet.room(9.0) + 4
         if not total:
             sheet.box(0, middle, WIDTH, 8, "faint")
-            sheet.write("none", 0, sheet.room(LINE - 1) + LINE / 2, SMALL, ink="muted")
+            sheet.write("none", 0, sheet.room(LINE - 1) + LINE / 2, SMALL, "muted")
         for part, count in shown:
             width = WIDTH * count / total
             sheet.box(at, middle, max(width - 0.6, 0.4), 8, inks[part], f"{part}: {count:,} of {total:,}")
@@ -419,6 +369,10 @@ def ticks(bounds: Bounds) -> list[float]:
 
 def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
+
+
+def widest(texts: Iterable[str], size: float) -> float:
+    return max((measure(one_line(text), size) for text in texts), default=0.0)
 
 
 @lru_cache(8192)
@@ -483,9 +437,11 @@ def page_figures(figures: Iterable[Figure]) -> list[Markup]:
     shown = []
     with own_settings(text_as_text=True):
         for place, figure in enumerate(figures):
+            # By it no id is that of another figure.
+            matplotlib.rcParams["svg.hashsalt"] = f"figure {place}"
             sheet = draw(figure)
             sheet.canvas.patch.set_visible(False)
-            shown.append(page_svg(saved(sheet, FigureFile.SVG), figure.caption, sheet.titles, f"f{place}-"))
+            shown.append(page_svg(saved(sheet, FigureFile.SVG), figure.caption, sheet.titles))
     return shown
 
 
@@ -519,8 +475,8 @@ _USUAL = {"text-anchor": "start", "font-size": "7px", "fill": _NAMES[INKS["ink"]
 """What a text has that does not say otherwise."""
 
 
-def page_svg(drawn: bytes, caption: str, titles: Mapping[str, str], prefix: str) -> Markup:
-    """Return a drawing as a page's element: its inks by name, its ids with a prefix, its marks with their titles."""
+def page_svg(drawn: bytes, caption: str, titles: Mapping[str, str]) -> Markup:
+    """Return a drawing as a page's element: its inks by name, its marks with their titles."""
     root = ElementTree.fromstring(drawn)
     known = {"role": "img", "aria-label": one_line(caption), "style": _ROOT}
     shown = ElementTree.Element("svg", {"viewBox": root.attrib["viewBox"], **known})
@@ -541,9 +497,9 @@ def page_svg(drawn: bytes, caption: str, titles: Mapping[str, str], prefix: str)
                 inks = ((name, _NAMES.get(styled, styled)) for name, styled in styles)
                 kept = [f"{name}:{styled}" for name, styled in inks if one.tag != "text" or _USUAL.get(name) != styled]
                 value = ";".join(one for one in kept if not one.startswith("font-family:"))
-            elif key in (_LINK, "id"):
-                key, value = key.replace(_LINK, "href"), re.sub("^#?", rf"\g<0>{prefix}", value)
-            else:
+            elif key == _LINK:
+                key = "href"
+            elif key != "id":
                 value = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}", value).strip()
             if value and "rotate(-0 " not in value:
                 one.set(key, value)

@@ -1,4 +1,4 @@
-"""The base of figures, with caption, table and one drawing, and the sheet with axes on which matplotlib draws them."""
+"""What each figure of a report shows, as numbers with a caption, and the table of these."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, score_number
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.reporting.columns import RunRecords
 
 Bounds = tuple[float, float]
 
@@ -61,146 +58,143 @@ class Figure(ABC):
 
 
 @dataclass(frozen=True)
-class Dot:
+class Mark:
+    """A score of a run, or of what runs are compared with, and its place along another quantity where there is one."""
+
     label: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
+    score: Number
     kind: str = "run"
     tag: str = ""
-    groups: int | None = None
+    x: float = 0.0
 
-    @classmethod
-    def of(cls, label: str, score: Estimate | None, tag: str = "") -> Dot:
-        if score is None:
-            return cls(label, None, tag=tag)
-        low, high = (score.low, score.high) if score.low < score.high else (None, None)
-        return cls(label, score.value, low, high, tag=tag, groups=score.groups)
+    @property
+    def kind_named(self) -> str:
+        """What it is of, where it is of no run."""
+        return "" if self.kind == "run" else self.kind
+
+    @property
+    def ends(self) -> list[float]:
+        """What an axis has to hold."""
+        return [end for end in (self.score.low, self.score.value, self.score.high) if end is not None]
 
 
 @dataclass(frozen=True)
 class DotPlot(Figure):
-    """Dots with their intervals on one axis, a line each from top to bottom."""
+    """Marks with their intervals on one axis, a line each from top to bottom."""
 
-    dots: Sequence[Dot]
+    marks: Sequence[Mark]
     bounds: Bounds
     axis: str = ""
     chance: float | None = None
-    unit: str = "%"
     grouped: bool = False
 
     @property
     def unnamed(self) -> tuple[str, ...]:
         """The runs, where labels are parts of the items."""
-        return tuple(dict.fromkeys(dot.tag for dot in self.dots if dot.tag)) if self.grouped else ()
+        return tuple(dict.fromkeys(mark.tag for mark in self.marks if mark.tag)) if self.grouped else ()
 
     def table(self) -> FittingTable:
         table = FittingTable(self.caption, ("", "run", "score"), names=2)
-        for dot in self.dots:
-            named = self.run_named(dot.tag) or ("" if dot.kind == "run" else dot.kind)
-            table.add_row(dot.label, named, Number(dot.value, dot.low, dot.high, dot.groups, self.unit))
+        for mark in self.marks:
+            table.add_row(mark.label, self.run_named(mark.tag) or mark.kind_named, mark.score)
         return table
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of a scatter plot; `kind` and `tag` as for `Dot`."""
-
-    label: str
-    x: float
-    y: float
-    kind: str = "run"
-    tag: str = ""
-
-
-@dataclass(frozen=True)
-class ScatterPlot(Figure):
-    """Points on two axes, each with its title and ends; runs are drawn last, over published models."""
-
-    points: Sequence[Point]
-    x: tuple[str, Bounds]
-    y: tuple[str, Bounds]
-    rules: tuple[float, float]
-
-    @property
-    def unnamed(self) -> tuple[str, ...]:
-        """The runs, whose points have their numbers alone."""
-        return tuple(point.tag for point in self.points if point.tag)
-
-    def table(self) -> FittingTable:
-        table = FittingTable(self.caption, ("", "run", self.x[0], self.y[0]), names=2)
-        for point in self.points:
-            named = point.tag or ("" if point.kind == "run" else point.kind)
-            table.add_row(point.label, named, Number(point.x), Number(point.y))
-        return table
-
-
-@dataclass(frozen=True)
-class Place:
-    label: str
-    x: float
-    score: Estimate
-    tag: str = ""
 
 
 @dataclass(frozen=True)
 class Line:
+    """Marks from left to right with a line through them; or of anything, where they are not `joined`."""
+
     label: str
-    places: Sequence[Place]
+    marks: Sequence[Mark]
     tag: str = ""
     dashed: bool = False
+    joined: bool = True
+
+    def place(self, mark: Mark) -> Number:
+        """The place of a mark, which is a score itself where marks are not joined, else such as a number of steps."""
+        return Number(mark.x, digits=0 if mark.x.is_integer() else 2) if self.joined else Number(mark.x)
 
 
 @dataclass(frozen=True)
 class LinePlot(Figure):
-    """Scores with their intervals against a quantity."""
+    """Lines or single marks on two axes, each with its title and ends, and rules across at values of x and of y."""
 
     lines: Sequence[Line]
-    x: str
+    x: tuple[str, Bounds]
     y: tuple[str, Bounds]
-    rule: float | None = None
-    unit: str = "%"
-    digits: int = 1
+    rules: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs of single marks, which have their numbers alone."""
+        return tuple(mark.tag for line in self.lines if not line.joined for mark in line.marks if mark.tag)
 
     def table(self) -> FittingTable:
-        table = FittingTable(self.caption, ("", "run", self.x, self.y[0]), names=2)
+        table = FittingTable(self.caption, ("", "run", self.x[0], self.y[0]), names=2)
         for line in self.lines:
-            for place in sorted(line.places, key=lambda place: place.x):
-                along = Number(place.x, digits=0 if place.x == round(place.x) else 2)
-                named = place.tag or line.tag or self.tag
-                table.add_row(line.label or place.label, named, along, self.number(place.score))
+            for mark in line.marks:
+                named = mark.tag or line.tag or self.tag or mark.kind_named
+                table.add_row(line.label or mark.label, named, line.place(mark), mark.score)
         return table
 
-    def number(self, score: Estimate) -> Number:
-        return Number(score.value, score.low, score.high, score.groups, self.unit, self.digits)
+
+def line_plot(
+    caption: str,
+    lines: Sequence[Line],
+    x: str,
+    y: tuple[str, Bounds],
+    rule: float | None = None,
+    run: RunRecords | None = None,
+    name: str = "",
+) -> LinePlot:
+    """Scores with their intervals against a quantity, on axes that hold all of them, of a run or with another name."""
+    marks = [mark for line in lines for mark in line.marks]
+    along = [mark.x for mark in marks] or [0.0, 1.0]
+    beside = (max(along) - min(along)) / 25 or 1.0
+    title, bounds = y
+    ends = [end for mark in marks for end in mark.ends] + ([] if rule is None else [rule])
+    across, up = (x, (min(along) - beside, max(along) + beside)), (title, fit_axis(bounds, ends))
+    named, tag = (run.name, run.tag) if run else (name, "")
+    return LinePlot(caption, lines, across, up, (None, rule), name=named, tag=tag)
+
+
+ALL = "all"
+"""Name of the column with the sum of a row's counts."""
 
 
 @dataclass(frozen=True)
-class HeatMap(Figure):
-    """A score by two strata: cells coloured by it."""
+class Grid(Figure):
+    """Numbers by row and column, in cells of more colour the higher they are; counts by their share of their row, with
+    the diagonal framed."""
 
     rows: Sequence[str]
     columns: Sequence[str]
-    cells: Mapping[tuple[str, str], Estimate | None]
-    bounds: Bounds
+    cells: Mapping[tuple[str, str], Number | int]
+    bounds: Bounds = (0.0, 0.0)
     tags: Mapping[str, str] = field(default_factory=dict)
-    unit: str = "%"
+    corner: str = ""
 
     @property
     def unnamed(self) -> tuple[str, ...]:
         """The runs, where columns have their numbers alone."""
         return tuple(tag for column, tag in self.tags.items() if column == tag)
 
+    def fullness(self, row: str, column: str) -> float | None:
+        """How much of the fullest colour a cell has, 0 to 1; None where it has none."""
+        cell, (low, high) = self.cells.get((row, column)), self.bounds
+        if isinstance(cell, Number):
+            share = 0.0 if cell.value is None else (cell.value - low) / (high - low)
+            return min(max(share, 0.0), 1.0)
+        return None if cell is None or column == ALL else cell / (self.cells[row, ALL] or 1)
+
     def table(self) -> FittingTable:
         named = [
             self.run_named(tag) if (tag := self.tags.get(name, "")) == name else f"{tag} {name}".strip()
             for name in self.columns
         ]
-        table = FittingTable(self.caption, ("", *named))
+        table = FittingTable(self.caption, (self.corner, *named))
         for row in self.rows:
-            scores = (self.cells.get((row, column)) for column in self.columns)
-            numbers = (Number(one.value, one.low, one.high, one.groups, self.unit) if one else "" for one in scores)
-            table.add_row(row, *numbers)
+            table.add_row(row, *(self.cells.get((row, column), "") for column in self.columns))
         return table
 
 
@@ -215,7 +209,7 @@ def heat_map(
     tags: Mapping[str, str] | None = None,
     name: str = "",
     unit: str = "%",
-) -> HeatMap:
+) -> Grid:
     """A score by two strata, in cells that are coloured by it.
 
     Args:
@@ -235,22 +229,20 @@ def heat_map(
         The figure, for a `Panel`.
     """
     named, tag = (run.name, run.tag) if run else (name, "")
-    return HeatMap(caption, rows, columns, cells, bounds, tags or {}, unit, name=named, tag=tag)
+    known = {key: score for key, score in cells.items() if score}
+    numbers = {key: score_number(score, unit) for key, score in known.items()}
+    if not all(map(isfinite, bounds)):
+        bounds = fit_axis(bounds, [score.value for score in known.values()])
+    return Grid(caption, rows, columns, numbers, bounds, tags or {}, name=named, tag=tag)
 
 
-@dataclass(frozen=True)
-class CountTable(Figure):
-    """Counts of a run by row and column, each cell coloured by its share of its row; the diagonal is framed."""
-
-    corner: str
-    rows: Mapping[str, Mapping[str, int]]
-    columns: Sequence[str]
-
-    def table(self) -> FittingTable:
-        table = FittingTable(self.caption, (self.corner, *self.columns, "all"))
-        for row, counts in self.rows.items():
-            table.add_row(row, *(counts.get(column, 0) for column in self.columns), sum(counts.values()))
-        return table
+def count_table(
+    caption: str, corner: str, run: RunRecords, counts: Mapping[str, Mapping[str, int]], columns: Sequence[str]
+) -> Grid:
+    """Counts of a run by row and column, and the sum of each row."""
+    cells = {(row, column): given.get(column, 0) for row, given in counts.items() for column in columns}
+    cells |= {(row, ALL): sum(given.values()) for row, given in counts.items()}
+    return Grid(caption, list(counts), [*columns, ALL], cells, corner=corner, name=run.name, tag=run.tag)
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lmms_eval_tasks.utils.core.output import FittingTable
-from lmms_eval_tasks.utils.reporting.columns import RunRecords, by_group
+from lmms_eval_tasks.utils.core.output import FittingTable, Number
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, by_group, score_number
 from lmms_eval_tasks.utils.reporting.figure import (
-    CountTable,
-    Dot,
     DotPlot,
     Figure,
     Line,
     LinePlot,
-    Place,
-    Point,
-    ScatterPlot,
+    Mark,
+    count_table,
     fit_axis,
+    line_plot,
     share_plot,
 )
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
@@ -96,9 +94,8 @@ def usual_panels(runs: Sequence[RunRecords], members: str = "", answers: Sequenc
                 panels.append(_letters_panel(run, given))
                 continue
             named, corner = {answer: given.get(answer, Counter[str]()) for answer in answers}, "expected ↓  answered →"
-            columns = [*named, NOT_READ]
-            table = CountTable("Expected by answered", corner, named, columns, name=run.name, tag=run.tag)
-            panels.append(Panel(f"{members.capitalize()}: expected × answered", table))
+            figure = count_table("Expected by answered", corner, run, named, [*named, NOT_READ])
+            panels.append(Panel(f"{members.capitalize()}: expected × answered", figure))
     return panels
 
 
@@ -118,40 +115,32 @@ def scatter_panel(
     """
     whole = [run for run in runs if not (run.apart or run.view)]
     estimates = ((run, x.estimate(run.parts), y.estimate(run.parts)) for run in whole or runs)
-    points = [Point(run.name, one.value, two.value, tag=run.tag) for run, one, two in estimates if one and two]
-    if whole:
-        known = {model.model: model.value for model in y.published}
-        points += [
-            Point(model.model, model.value, known[model.model], "published")
-            for model in x.published
-            if model.model in known
-        ]
-        if x.people and y.people:
-            points.append(Point("people", x.people[0].percent, y.people[0].percent, "people"))
-    others = [
-        name
-        for kind, name in (("published", "published models"), ("people", "people"))
-        if any(point.kind == kind for point in points)
-    ]
-    dots = "Small dots are published models." if "published models" in others else ""
-    figure = ScatterPlot(
-        f"{x.heading} and {y.metric.title} of {', of '.join(['the runs', *others])}",
-        points,
-        (x.axis_title, fit_axis(x.metric.bounds, [point.x for point in points])),
-        (y.axis_title, fit_axis(y.metric.bounds, [point.y for point in points])),
+    places = [(run.name, "run", run.tag, one.value, two.value) for run, one, two in estimates if one and two]
+    shown, dots = ["the runs"], ""
+    known = {model.model: model.value for model in y.published} if whole else {}
+    if both := [model for model in x.published if model.model in known]:
+        places += [(model.model, "published", "", model.value, known[model.model]) for model in both]
+        shown, dots = [*shown, "published models"], "Small dots are published models."
+    if whole and x.people and y.people:
+        places.append(("people", "people", "", x.people[0].percent, y.people[0].percent))
+        shown.append("people")
+    marks = [Mark(label, Number(up), kind, tag, across) for label, kind, tag, across, up in places]
+    figure = LinePlot(
+        f"{x.heading} and {y.metric.title} of {', of '.join(shown)}",
+        [Line("", marks, joined=False)],
+        (x.axis_title, fit_axis(x.metric.bounds, [across for *_, across, _ in places])),
+        (y.axis_title, fit_axis(y.metric.bounds, [up for *_, up in places])),
         (x.chance or 0.0, y.chance or 0.0),
     )
     return Panel(title, figure, " ".join(filter(None, [note, dots, apart_note(runs)])))
 
 
 def dot_plot(
-    caption: str, dots: Sequence[Dot], reference: ReferencedMetric, ends: Sequence[float] = (), grouped: bool = False
+    caption: str, marks: Sequence[Mark], reference: ReferencedMetric, ends: Sequence[float] = (), grouped: bool = False
 ) -> DotPlot:
-    """Dots of a score on an axis that holds all of them, and other ends; `grouped` where runs share a label."""
-    metric = reference.metric
-    known = [*ends, *(end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None)]
-    bounds = fit_axis(metric.bounds, known)
-    return DotPlot(caption, dots, bounds, reference.axis_title, reference.chance, metric.unit, grouped)
+    """Marks of a score on an axis that holds all of them, and other ends; `grouped` where runs share a label."""
+    bounds = fit_axis(reference.metric.bounds, [*ends, *(end for mark in marks for end in mark.ends)])
+    return DotPlot(caption, marks, bounds, reference.axis_title, reference.chance, grouped)
 
 
 def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:
@@ -179,7 +168,7 @@ def _letters_panel(run: RunRecords, given: Mapping[str, Counter[str]]) -> Panel:
     most, times = max(sorted(answered.items()), key=lambda entry: entry[1])
     return Panel(
         "Letters: expected × answered",
-        CountTable("Key by answer", "key ↓  answer →", given, [*letters, NOT_READ], name=run.name, tag=run.tag),
+        count_table("Key by answer", "key ↓  answer →", run, given, [*letters, NOT_READ]),
         f"Most given: {most}, {times:,} of {answered.total():,} answers; it is the key "
         f"{given.get(most, Counter()).total():,} times. "
         "A column that is full from top to bottom is position bias.",
@@ -221,17 +210,10 @@ def timestep_plot(
     """
     metric = curves[0][2](timesteps[0])
     tags = [of.tag for _, of, _ in curves]
-    lines = [
-        Line(
-            label,
-            [Place("", at, score) for at in timesteps if (score := of.estimate(metric_at(at)))],
-            of.tag,
-            of.tag in tags[:place],
-        )
-        for place, (label, of, metric_at) in enumerate(curves)
-    ]
-    named, tag = (run.name, run.tag) if run else ("", "")
+    lines = []
+    for place, (label, of, metric_at) in enumerate(curves):
+        scores = [(at, of.estimate(metric_at(at))) for at in sorted(timesteps)]
+        marks = [Mark("", score_number(score, metric.unit, digits), x=float(at)) for at, score in scores if score]
+        lines.append(Line(label, marks, of.tag, of.tag in tags[:place]))
     axis = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
-    ends = [end for line in lines for place in line.places for end in (place.score.low, place.score.high)]
-    bounds = fit_axis(metric.bounds, ends)
-    return LinePlot(caption, lines, along, (axis, bounds), rule, metric.unit, digits, name=named, tag=tag)
+    return line_plot(caption, lines, along, (axis, metric.bounds), rule, run)

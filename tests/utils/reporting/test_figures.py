@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from lmms_eval_tasks.utils.core.output import Number
-from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, score_number
 from lmms_eval_tasks.utils.reporting.drawing import (
     DOTS_PER_INCH,
     FAINTEST,
@@ -32,17 +32,15 @@ from lmms_eval_tasks.utils.reporting.drawing import (
     ticks,
 )
 from lmms_eval_tasks.utils.reporting.figure import (
-    CountTable,
-    Dot,
     DotPlot,
     Figure,
     Line,
     LinePlot,
-    Place,
-    Point,
-    ScatterPlot,
+    Mark,
+    count_table,
     fit_axis,
     heat_map,
+    line_plot,
     share_plot,
 )
 from lmms_eval_tasks.utils.reporting.palette import FURTHER, HUES, INKS, contrast, text_on
@@ -51,19 +49,20 @@ from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 NASTY = "<script>alert(1)</script>\"'&$x^2$\n\x07"
 LONG = "a-model-with-a-name-that-no-column-of-a-paper-has-room-for " * 3
 FOUND = Estimate(40.0, 30.0, 55.0, 12)
+SHOWN = score_number(FOUND, "%")
 
 
 def every_figure(text: str) -> list[Figure]:
     run = RunRecords("1", text, [])
-    points, axis = [Point(text, 1, 2, "people"), Point(text, 1, 2, tag="2")], (text, (0.0, 9.0))
-    lines = [Line(text, [Place(text, step, FOUND) for step in (1, 2)], "1", dashed=step) for step in (False, True)]
+    points = [Mark(text, Number(2), "people", x=1), Mark(text, Number(2), tag="2", x=1)]
+    axis, places = (text, (0.0, 9.0)), [Mark(text, SHOWN, x=float(step)) for step in (1, 2)]
     return [
-        DotPlot(text, [Dot.of(text, FOUND, "1"), Dot.of(text, None)], (0, 100), text, 25),
+        DotPlot(text, [Mark(text, SHOWN, tag="1"), Mark(text, Number(None))], (0, 100), text, 25),
         heat_map(text, [text], [text, "b"], {(text, text): FOUND}, (0, 100), run),
-        CountTable(text, text, {text: {text: 3}}, [text], name=text, tag="1"),
+        count_table(text, text, run, {text: {text: 3}}, [text]),
         share_plot(text, [run, run], [{text: 3}, {}], [text]),
-        ScatterPlot(text, points, axis, axis, (1, 1)),
-        LinePlot(text, lines, text, (text, (0.0, 100.0))),
+        LinePlot(text, [Line("", points, joined=False)], axis, axis, (1, 1)),
+        line_plot(text, [Line(text, places, "1", dashed) for dashed in (False, True)], text, (text, (0.0, 100.0))),
     ]
 
 
@@ -117,15 +116,15 @@ def test_what_is_too_long_is_shortened_and_nothing_is_cut_off() -> None:
 
 
 def test_dots_stand_where_their_numbers_are() -> None:
-    dots = [Dot.of("x", Estimate(40.0, 30.0, 55.0, 12), "1"), Dot("m", 62.5, kind="published"), Dot.of("none", None)]
-    figure = DotPlot("c", [*dots, Dot("chance", 25.0, kind="chance")], (0, 100), "accuracy, %", 25)
+    run, published, none = Mark("x", SHOWN, tag="1"), Mark("m", Number(62.5), "published"), Mark("none", Number(None))
+    figure = DotPlot("c", [run, published, none, Mark("chance", Number(25.0), "chance")], (0, 100), "accuracy, %", 25)
     root = shown(figure)
     numbers = [one for one in root.iter("text") if "text-anchor:middle;fill:var(--muted" in one.attrib.get("style", "")]
     (zero, *_, hundred) = [float(one.attrib["x"]) for one in numbers]
     at = {title: (x - zero) / (hundred - zero) * 100 for title, (x, _) in marks(root).items()}
     assert at == pytest.approx({"x: 40.0 [30.0, 55.0]": 40, "m: 62.5": 62.5, "chance: 25.0": 25}, abs=0.02)
     table = {str(label): score for label, _, score in figure.table().rows}
-    assert table["none"] == Number(None, unit="%") and "N/A" in texts(figure)
+    assert table["none"] == Number(None) and "N/A" in texts(figure)
     # Its interval is the thick line on its height.
     (bar,) = (one.attrib["d"] for one in root.iter("path") if "opacity" in one.attrib.get("style", ""))
     ((left, height, right),) = re.findall(r"M ([\d.]+) ([\d.]+) *L ([\d.]+)", bar)
@@ -160,7 +159,7 @@ def test_an_empty_cell_is_no_zero_and_the_fuller_is_the_higher() -> None:
     root = shown(heat_map("difficulty by run", ["1", "2"], ["1"], cells, (0, 100), tags={"1": "1"}))
     assert len(list(root.iter("use"))) == 1
     # Counts show their sum, and the diagonal is framed in an ink that a dark page turns.
-    figure = CountTable("t", "k", {"A": {"A": 3, "none": 1}}, ["A", "none"], name="x", tag="1")
+    figure = count_table("t", "k", RunRecords("1", "x", []), {"A": {"A": 3, "none": 1}}, ["A", "none"])
     assert [text for text in texts(figure) if text not in ("x", "k", "none", "all")] == ["A", "A", "3", "1", "4", "1"]
     assert figure.table().rows == [("A", 3, 1, 4)]
     styles = [one.attrib.get("style", "") for one in shown(figure).iter("path")]
@@ -170,7 +169,7 @@ def test_an_empty_cell_is_no_zero_and_the_fuller_is_the_higher() -> None:
 
 @pytest.mark.slow  # a figure is drawn in every form
 def test_every_file_is_of_one_drawing_whatever_the_settings_of_a_user() -> None:
-    figure = DotPlot("a caption", [Dot.of("größer", FOUND, "1")], (0, 100), "accuracy, %")
+    figure = DotPlot("a caption", [Mark("größer", SHOWN, tag="1")], (0, 100), "accuracy, %")
     files, before = figure_files(figure), dict(matplotlib.rcParams)
     with matplotlib.rc_context({"text.usetex": True, "lines.markeredgewidth": 9, "font.family": "serif"}):
         assert figure_files(figure) == files

@@ -17,7 +17,6 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.utils.data.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.reporting.columns import score_number, usual_columns
-from lmms_eval_tasks.utils.reporting.figure import Dot
 from lmms_eval_tasks.utils.reporting.item_views import usual_answer_view, usual_item_view
 from lmms_eval_tasks.utils.reporting.references import published_controls, usual_references
 from lmms_eval_tasks.utils.scoring import metrics as scores
@@ -80,8 +79,7 @@ def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
     assert [column.interval for column in columns] == [True, True, False, False, False, False, False]
     # A score whose groups cannot be drawn otherwise has no interval.
     counted = replace(OWN, value_bounds=None)
-    assert score_number(counted, Estimate(34.2, 34.2, 34.2, 1)).text == "34.2 (no interval)"
-    assert Dot.of("m", Estimate(34.2, 34.2, 34.2, 1)).low is None
+    assert score_number(Estimate(34.2, 34.2, 34.2, 1), counted.unit).text == "34.2 (no interval)"
 
 
 def test_controls_are_of_the_task_that_they_name_or_of_all(tmp_path: Path) -> None:
