@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.reporting.figure import fit_axis
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, facts_of, reference_notes
 from lmms_eval_tasks.utils.scoring.compare import Scored, rank_scores
 
 NOT_SET = "not set"
@@ -244,23 +244,20 @@ def _ranked(entries: Sequence[tuple[BoardRun, PartScores]]) -> list[Row]:
 
 
 def _published(references: Sequence[ReferencedMetric], leading: str) -> tuple[PublishedRow, ...]:
-    chance = {one.metric.name: one.chance for one in references if one.chance is not None}
-    people: list[dict[str, float]] = []
-    models: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    """A row for chance, then for people, then for each published model, by the leading score."""
+    rows: dict[tuple[str, str, int], dict[str, float]] = {}
     for reference in references:
-        metric = reference.metric.name
-        for place, one in enumerate(reference.people):
-            people += [{}] if place == len(people) else []
-            people[place][metric] = one.percent
-        for model in reference.published:
-            models[model.model].setdefault(metric, model.value)
+        for place, (kind, label, value) in enumerate(facts_of(reference)):
+            # People come first, and several of a score are several rows.
+            key = kind, label, place if kind == "people" else 0
+            rows.setdefault(key, {}).setdefault(reference.metric.name, value)
     falling = next((one.metric.higher_is_better for one in references if one.metric.name == leading), True) is not False
-    ordered = sorted(models, key=lambda name: models[name].get(leading, -inf if falling else inf), reverse=falling)
-    return (
-        *([PublishedRow("chance", "chance", chance)] if chance else []),
-        *(PublishedRow("people", "people", values) for values in people),
-        *(PublishedRow(name, "published", models[name]) for name in ordered),
-    )
+
+    def order(row: PublishedRow) -> tuple[int, float]:
+        value = row.values.get(leading, -inf if falling else inf) if row.kind == "published" else 0.0
+        return ("chance", "people", "published").index(row.kind), -value if falling else value
+
+    return tuple(sorted((PublishedRow(label, kind, of) for (kind, label, _), of in rows.items()), key=order))
 
 
 RANKS = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, combinations, count
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units, sco
 from lmms_eval_tasks.utils.reporting.figure import Figure, Mark, heat_map
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, dot_plot, usual_panels
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, facts_of, reference_notes, without_published
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import HOW_ASKED, Record
@@ -82,14 +81,10 @@ def build_section(entry: Entry) -> Section:
     else:
         own = usual_panels(runs, "members")
     card = task.benchmark.card if task else None
-    keys = [key for split in card.splits.values() for key in split.strata] if card else []
-    names = card.strata_columns if card else ()
-    stated = {one: list(dict.fromkeys(key[at] for key in keys)) for at, one in enumerate(names)}
-    strata = _Strata(runs, stated)
     figures = (
         *series_panels(runs, references),
         *_reference_panels(runs, references),
-        *_stratum_panels(strata, references[0]),
+        *_stratum_panels(runs, card, references[0]),
         *own,
     )
     in_figures = {panel.note for panel in figures}
@@ -143,6 +138,9 @@ def _text(value: Any) -> str:
 
 
 def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
+    def highest_first(mark: Mark) -> tuple[bool, float, bool, str]:
+        return mark.score.value is None, -(mark.score.value or 0.0), mark.kind != "run", mark.label
+
     panels = []
     # References of a view are of that view.
     whole, part = [run for run in runs if not run.apart], apart_note(runs)
@@ -151,85 +149,70 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         marks = [
             Mark(run.name, score_number(reference.estimate(run.parts), unit), tag=run.tag) for run in whole or runs
         ]
-        facts = [("people", human.percent, "people") for human in reference.people]
-        facts += [(model.model, model.value, "published") for model in reference.published]
-        facts += [] if reference.chance is None else [("chance", reference.chance, "chance")]
-        marks += [Mark(label, Number(value, unit=unit), kind) for label, value, kind in facts]
+        facts = facts_of(reference)
+        marks += [Mark(label, Number(value, unit=unit), kind) for kind, label, value in facts]
         beside = {"chance": "chance", "people": "people", "published": "published models"}
-        kinds = [name for kind, name in beside.items() if any(kind == of for *_, of in facts)]
+        kinds = [name for kind, name in beside.items() if any(kind == of for of, *_ in facts)]
         caption = f"{reference.metric.title} of the runs" + (f", with {', '.join(kinds)}" if kinds else "")
         caveats = "; ".join(human.caveat for human in reference.people)
         panels.append(
             Panel(
                 f"{reference.heading}, {unit}" if unit else reference.heading,
-                dot_plot(caption, sorted(marks, key=_highest_first), reference),
+                dot_plot(caption, sorted(marks, key=highest_first), reference),
                 " ".join(filter(None, [f"{caveats}." if caveats else reference.note, part])),
             )
         )
     return panels
 
 
-def _highest_first(mark: Mark) -> tuple[bool, float, bool, str]:
-    value = mark.score.value
-    return value is None, -(value or 0.0), mark.kind != "run", mark.label
+def _strata(records: Sequence[Record], card: Card | None) -> dict[str, list[str]]:
+    """The values of each column that all records have and that divides them into some parts, but not into very many;
+    in the order that the card states, and those that it does not state last."""
+    keys = [key for split in card.splits.values() for key in split.strata] if card else []
+    names = card.strata_columns if card else ()
+    stated = {name: dict.fromkeys(key[at] for key in keys) for at, name in enumerate(names)}
+    strata = {}
+    for name in records[0].stratum:
+        if all(name in record.stratum for record in records):
+            present = {record.stratum[name] for record in records}
+            known = [value for value in stated.get(name, ()) if value in present]
+            strata[name] = known + sorted(present - set(known))
+    return {name: values for name, values in strata.items() if 2 <= len(values) <= MOST_VALUES}
 
 
-@dataclass(frozen=True)
-class _Strata:
-    """The runs of a section, broken down; `order` holds the values of a column in the order that the card states."""
-
-    runs: Sequence[RunRecords]
-    order: Mapping[str, Sequence[str]]
-
-    @cached_property
-    def records(self) -> list[Record]:
-        return [record for run in self.runs for record in run.records]
-
-    @cached_property
-    def columns(self) -> list[str]:
-        """Columns that every record has and that divide the items into some parts, but not into very many."""
-        common = [name for name in self.records[0].stratum if all(name in one.stratum for one in self.records)]
-        return [name for name in common if 2 <= len(self.values(name)) <= MOST_VALUES]
-
-    def values(self, column: str) -> list[str]:
-        """The values of a column, those that the card does not state last."""
-        stated = list(self.order.get(column, ()))
-        present = {record.stratum[column] for record in self.records}
-        return [value for value in stated if value in present] + sorted(present - set(stated))
-
-    @cached_property
-    def grid(self) -> tuple[str, str] | None:
-        """The two columns of which the most combinations have items, the first among equals; None where few have."""
-        best, most = None, FULL_GRID
-        for one, two in combinations(self.columns, 2):
-            present = {(record.stratum[one], record.stratum[two]) for record in self.records}
-            share = len(present) / (len(self.values(one)) * len(self.values(two)))
-            if share > most or (best is None and share == most):
-                best, most = (one, two), share
-        return best
-
-    def estimate(self, reference: ReferencedMetric, run: RunRecords, stratum: Mapping[str, str]) -> Estimate | None:
-        """A score of a run on the items of a stratum."""
-        return reference.estimate(
-            [[record for record in part if stratum.items() <= record.stratum.items()] for part in run.parts]
-        )
-
-
-def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:
-    scored = any(reference.estimate(run.parts) for run in strata.runs)
-    if not scored or not strata.columns:
+def _stratum_panels(runs: Sequence[RunRecords], card: Card | None, reference: ReferencedMetric) -> list[Panel]:
+    records = [record for run in runs for record in run.records]
+    strata = _strata(records, card)
+    if not strata or not any(reference.estimate(run.parts) for run in runs):
         return []
-    first = _grid_panel(strata, reference, *strata.grid) if strata.grid else _run_panel(strata, reference)
-    return [first, *(_dots_panel(strata, reference, column) for column in strata.columns)]
+    shares = {
+        (one, two): len({(record.stratum[one], record.stratum[two]) for record in records})
+        / (len(strata[one]) * len(strata[two]))
+        for one, two in combinations(strata, 2)
+    }
+    fullest = max(shares, key=shares.__getitem__, default=None)
+    if fullest and shares[fullest] >= FULL_GRID:
+        first = _grid_panel(runs, strata, reference, *fullest)
+    else:
+        first = _run_panel(runs, strata, reference)
+    return [first, *(_dots_panel(runs, column, values, reference) for column, values in strata.items())]
 
 
-def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
-    metric, rows, columns = reference.metric, strata.values(one), strata.values(two)
+def _estimate(reference: ReferencedMetric, run: RunRecords, stratum: Mapping[str, str]) -> Estimate | None:
+    """A score of a run on the items of a stratum."""
+    parts = [[record for record in part if stratum.items() <= record.stratum.items()] for part in run.parts]
+    return reference.estimate(parts)
+
+
+def _grid_panel(
+    runs: Sequence[RunRecords], strata: Mapping[str, Sequence[str]], reference: ReferencedMetric, one: str, two: str
+) -> Panel:
+    metric, rows, columns = reference.metric, strata[one], strata[two]
     names = list(map(_plain, rows)), list(map(_plain, columns))
     maps = []
-    for run in strata.runs:
+    for run in runs:
         cells = {
-            (_plain(row), _plain(column)): strata.estimate(reference, run, {one: row, two: column})
+            (_plain(row), _plain(column)): _estimate(reference, run, {one: row, two: column})
             for row in rows
             for column in columns
         }
@@ -238,28 +221,24 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
     return Panel(f"{reference.heading} by {one} and {two}", maps, GROUPS_NOTE)
 
 
-def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
-    metric, column = reference.metric, max(strata.columns, key=lambda name: len(strata.values(name)))
-    values = strata.values(column)
-    cells: dict[tuple[str, str], Estimate | None] = {
-        (_plain(value), run.tag): strata.estimate(reference, run, {column: value})
-        for value in values
-        for run in strata.runs
-    }
-    tags = {run.tag: run.tag for run in strata.runs}
+def _run_panel(runs: Sequence[RunRecords], strata: Mapping[str, Sequence[str]], reference: ReferencedMetric) -> Panel:
+    metric, (column, values) = reference.metric, max(strata.items(), key=lambda one: len(one[1]))
+    cells = {(_plain(value), run.tag): _estimate(reference, run, {column: value}) for value in values for run in runs}
+    tags = {run.tag: run.tag for run in runs}
     caption, rows = f"{metric.title} by {column} and run", list(map(_plain, values))
     figure = heat_map(caption, rows, list(tags), cells, metric.bounds, tags=tags, unit=metric.unit)
     return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
 
 
-def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Panel:
-    unit = reference.metric.unit
+def _dots_panel(runs: Sequence[RunRecords], column: str, values: Sequence[str], reference: ReferencedMetric) -> Panel:
     marks = [
-        Mark(_plain(value), score_number(strata.estimate(reference, run, {column: value}), unit), tag=run.tag)
-        for value in strata.values(column)
-        for run in strata.runs
+        Mark(
+            _plain(value), score_number(_estimate(reference, run, {column: value}), reference.metric.unit), tag=run.tag
+        )
+        for value in values
+        for run in runs
     ]
-    beside = [*(model.value for model in reference.published), *(human.percent for human in reference.people)]
+    beside = [value for kind, _, value in facts_of(reference) if kind != "chance"]
     plot = dot_plot(f"{reference.metric.title} by {column}", marks, reference, beside, grouped=True)
     return Panel(f"{reference.heading} by {column}", plot)
 
@@ -398,7 +377,7 @@ def build_page(
         warnings=run_warnings(runs, only),
         sections=sections,
         drawn=lambda figure: drawn[id(figure)],
-        hues=len(HUES),
+        hues=HUES,
         about=Markup(as_json(about)),
         blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
         listing=Markup(as_json(shelf.listing(embed))),

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,15 @@ class ClipShelf:
     """The clips of a page, each named once, in the order in which they were asked for."""
 
     places: dict[tuple[str, str], int] = field(default_factory=dict)
-    sizes: list[int | None] = field(default_factory=list)
 
     def place(self, benchmark: str, clip: str) -> int:
-        key = (benchmark, clip)
-        if key not in self.places:
-            self.places[key] = len(self.places)
-            path = clip_path(benchmark, clip)
-            self.sizes.append(path.stat().st_size if path.is_file() else None)
-        return self.places[key]
+        return self.places.setdefault((benchmark, clip), len(self.places))
+
+    @cached_property
+    def sizes(self) -> list[int | None]:
+        """The bytes of each clip, once all are placed; None where it is missing."""
+        paths = [clip_path(benchmark, clip) for benchmark, clip in self.places]
+        return [path.stat().st_size if path.is_file() else None for path in paths]
 
     def embeds(self, clips: Clips) -> bool:
         return clips is Clips.embed or (clips is Clips.auto and sum(filter(None, self.sizes)) <= EMBEDDED_AT_MOST)

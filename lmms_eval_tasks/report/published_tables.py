@@ -10,7 +10,6 @@ from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import TASK, applying_hazards, read_object
-from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import describe, summarize_names
@@ -108,19 +107,19 @@ def _table(title: str, layout: Layout, shown: Sequence[_Shown]) -> FittingTable:
     """Models as columns or as rows, with the name of a score over each column; what nobody has is left out."""
     columns = zip(layout.places, zip(*(one.cells for one in shown), strict=True), strict=True)
     filled = [(place, cells) for place, cells in columns if any(cell != "" for cell in cells)]
-    if layout.across:
-        table = FittingTable(title, ["", *(f"{one.name}\n{one.score}" for one in shown)])
-        for place, cells in filled:
-            table.add_row(place.heading, *cells)
-        return table
+    names = [f"{one.name}\n{one.score}" if layout.across else one.name for one in shown]
     headings = []
     for place, _ in filled:
-        score = place.metric.title if place.metric else ""
-        same = score.lower() in ("", place.heading.lower())
-        headings.append(place.heading if same else f"{place.heading}\n{score}")
+        score = place.metric.title if place.metric and not layout.across else ""
+        headings.append(place.heading if score.lower() in ("", place.heading.lower()) else f"{place.heading}\n{score}")
+    cells = [cells for _, cells in filled]
+    if layout.across:
+        names, headings = headings, names
+    else:
+        cells = list(zip(*cells, strict=True))
     table = FittingTable(title, ["", *headings])
-    for one, cells in zip(shown, zip(*(cells for _, cells in filled), strict=True), strict=True):
-        table.add_row(one.name, *cells)
+    for name, row in zip(names, cells, strict=True):
+        table.add_row(name, *row)
     return table
 
 
@@ -210,7 +209,7 @@ def published_tables(runs: Sequence[Run], model: str, only: str = "") -> list[Fi
         for held in entry.held:
             if held.apart:
                 continue
-            for reference in references_of(entry.name, held.tasks[0], len(held.records)):
+            for reference in entry.references(len(held.records)):
                 names |= dict.fromkeys(one.model for one in reference.published)
                 score, unit = held.estimate(reference.metric), reference.metric.unit
                 for one in reference.published if score else ():

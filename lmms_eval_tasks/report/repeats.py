@@ -13,9 +13,9 @@ import numpy as np
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.runs.scores import references_of, samples_of
+from lmms_eval_tasks.runs.scores import samples_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
-from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
@@ -45,7 +45,7 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]
             parts = held.parts
             if not (samples := samples_of(held.records)):
                 continue
-            for metric in (one.metric for one in references_of(entry.name, held.tasks[0], len(held.records))):
+            for metric in (one.metric for one in entry.references(len(held.records))):
                 if not (beside := over_samples(metric)):
                     continue
                 # Of single orders, although the score counts what is right in all.
@@ -130,6 +130,10 @@ class _Entry(NamedTuple):
     task: Task
 
     @property
+    def metric(self) -> Metric:
+        return self.task.kind.metric(self.task.kind.best_of)
+
+    @property
     def asked(self) -> tuple[object, ...]:
         """Properties that entries must share to be compared: view, N of the version, set and items."""
         records = self.run.records[self.task.name]
@@ -147,28 +151,18 @@ class Several:
 
     title: str
     model: str
-    alike: tuple[_Entry, ...]
-    apart: tuple[_Entry, ...]
+    metric: Metric
+    alike: Sequence[_Entry]
+    apart: Sequence[_Entry]
 
     @cached_property
     def found(self) -> BestOf | None:
         """The best of those that were asked the same; None where they have no score."""
-        if not self.alike:
-            return None
-        return best_of(self.metric, [run.records[task.name] for run, task in self.alike])
-
-    @property
-    def metric(self) -> Metric:
-        kind = (*self.alike, *self.apart)[0].task.kind
-        return kind.metric(kind.best_of)
+        return best_of(self.metric, [run.records[task.name] for run, task in self.alike]) if self.alike else None
 
     @property
     def tasks(self) -> frozenset[str]:
         return frozenset(entry.task.name for entry in (*self.alike, *self.apart))
-
-    @property
-    def versions(self) -> list[str]:
-        return [f"{task.name}, version {run.versions.get(task.name, '?')}" for run, task in self.alike]
 
     @property
     def at_chance(self) -> float | None:
@@ -176,17 +170,6 @@ class Several:
         task = self.alike[0].task
         chance = task.benchmark.card.chance.get(task.kind.best_of) if task.keeps_chance else None
         return chance + self.found.inflation if self.found and chance is not None else None
-
-    def cells(self) -> tuple[Cell, ...]:
-        assert self.found is not None
-        unit = self.metric.unit
-        return (
-            self.found.runs,
-            score_number(self.found.best, unit),
-            Number(self.found.mean, unit=unit),
-            Number(self.found.inflation, unit=points(unit), signed=True),
-            "" if self.at_chance is None else Number(self.at_chance, unit=unit),
-        )
 
     def sentences(self) -> Iterator[str]:
         if self.found:
@@ -201,23 +184,29 @@ class Several:
             )
 
 
-def best_tables(found: Iterable[Several]) -> list[FittingTable | str]:
+def best_tables(several: Iterable[Several]) -> list[FittingTable | str]:
     """A table for each part of a benchmark whose authors report the best of several runs: a row per model."""
     by_title: dict[str, list[Several]] = {}
-    for several in found:
-        by_title.setdefault(several.title, []).append(several)
+    for one in several:
+        by_title.setdefault(one.title, []).append(one)
     shown: list[FittingTable | str] = []
     for title, of_title in by_title.items():
         table = FittingTable(title, ("model", "runs", "best", "mean", "gain by choosing", "at chance"))
-        sentences = [sentence for several in of_title for sentence in several.sentences()]
-        scored = [several for several in of_title if several.found]
-        for several in scored:
-            table.add_row(several.model, *several.cells())
+        versions: dict[str, None] = {}
+        for one in of_title:
+            if found := one.found:
+                unit = one.metric.unit
+                gain = Number(found.inflation, unit=points(unit), signed=True)
+                at_chance = "" if one.at_chance is None else Number(one.at_chance, unit=unit)
+                best = score_number(found.best, unit)
+                table.add_row(one.model, found.runs, best, Number(found.mean, unit=unit), gain, at_chance)
+                versions |= {
+                    f"{task.name}, version {run.versions.get(task.name, '?')}": None for run, task in one.alike
+                }
+        sentences = [sentence for one in of_title for sentence in one.sentences()]
         table.caption = "\n".join((OPTIMISTIC, *sentences))
-        table.signature = "; ".join(
-            (*dict.fromkeys(name for several in scored for name in several.versions), bootstrap.METHOD)
-        )
-        shown += [table] if scored else [f"{title}. {sentence}" for sentence in sentences]
+        table.signature = "; ".join((*versions, bootstrap.METHOD))
+        shown += [table] if table.rows else [f"{title}. {sentence}" for sentence in sentences]
     return shown
 
 
@@ -228,17 +217,18 @@ def find_several(runs: Sequence[Run], only: str = "") -> Iterator[Several]:
         for name in run.tasks_of(only):
             task = registry().find_task(name)
             if task and task.kind.best_of and name in run.records:
-                metric = task.kind.metric(task.kind.best_of)
+                entry = _Entry(run, task)
                 part = " ".join(filter(None, (task.split, task.pointer.get("subset"))))
-                title = f"{task.benchmark.name}, {part}: the best of several runs ({metric.title})"
-                entries[title, run.name].append(_Entry(run, task))
-    for (title, model), of_model in entries.items():
+                title = f"{task.benchmark.name}, {part}: the best of several runs ({entry.metric.title})"
+                entries[title, run.name].append(entry)
+    for named, of_model in entries.items():
+        metric = of_model[0].metric
         asked: defaultdict[tuple[object, ...], list[_Entry]] = defaultdict(list)
         for entry in of_model:
             asked[entry.asked].append(entry)
-        apart = tuple(found[0] for found in asked.values() if len(found) == 1)
-        alike = [tuple(found) for found in asked.values() if len(found) > 1]
+        apart = [found[0] for found in asked.values() if len(found) == 1]
+        alike = [found for found in asked.values() if len(found) > 1]
         for found in alike:
-            yield Several(title, model, found, apart if found is alike[-1] else ())
+            yield Several(*named, metric, found, apart if found is alike[-1] else ())
         if not alike and len({entry.task.view for entry in apart}) < len(apart):
-            yield Several(title, model, (), apart)
+            yield Several(*named, metric, (), apart)

@@ -7,7 +7,8 @@ from itertools import combinations
 
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples_of
-from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Mark, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Mark, Number
+from lmms_eval_tasks.utils.reporting.columns import difference_numbers, p_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring import compare
@@ -128,29 +129,18 @@ def _difference_table(compared: Mapping[Pair, compare.Comparison]) -> FittingTab
     adjusted = dict(zip(tests, compare.holm([test.p_value for test in tests.values()]), strict=True))
     for pair, comparison in compared.items():
         for difference in comparison.differences:
-            unit, groups, test = difference.metric.unit, difference.groups, tests[pair]
+            test, mark = tests[pair], None
             tested: list[Cell] = [""] * 4
-            mark = None
             if test.metric == difference.metric:
-                tested = [test.only_first, test.only_second, _p(test.p_value), _p(adjusted[pair])]
+                tested = [test.only_first, test.only_second, p_number(test.p_value), p_number(adjusted[pair])]
                 mark = Mark.DIFFERS if adjusted[pair] < LEVEL else None
-            table.add_row(
-                f"{pair[0]}, {pair[1]}",
-                difference.metric.title,
-                Number(difference.first, n=groups, unit=unit),
-                Number(difference.second, n=groups, unit=unit),
-                Number(difference.change, *difference.interval, groups, points(unit), signed=True, mark=mark),
-                *tested,
-            )
+            numbers = difference_numbers(difference, mark)
+            table.add_row(f"{pair[0]}, {pair[1]}", difference.metric.title, *numbers, *tested)
     return table
 
 
 def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
-
-
-def _p(value: float) -> Number:
-    return Number(value, digits=3, least=0.001)
 
 
 def _detectable(compared: Mapping[Pair, compare.Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:

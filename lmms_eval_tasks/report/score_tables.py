@@ -12,9 +12,16 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
 from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import Column, RunRecords, other_units, usual_columns
+from lmms_eval_tasks.utils.reporting.columns import (
+    Column,
+    RunRecords,
+    difference_numbers,
+    other_units,
+    p_number,
+    usual_columns,
+)
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
     compare_to_reference,
@@ -123,17 +130,10 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         if not compared.differences:
             table.add_row(view, run.title, "no group answered in both", *[""] * 4, 0)
         for difference in compared.differences:
-            unit, groups, test = difference.metric.unit, difference.groups, compared.test
-            table.add_row(
-                view,
-                run.title,
-                difference.metric.title,
-                Number(difference.first, n=groups, unit=unit),
-                Number(difference.second, n=groups, unit=unit),
-                Number(difference.change, *difference.interval, n=groups, unit=points(unit), signed=True),
-                Number(test.p_value, digits=3, least=0.001) if test and test.metric == difference.metric else "",
-                groups,
-            )
+            metric, test = difference.metric, compared.test
+            p_value = p_number(test.p_value) if test and test.metric == metric else ""
+            numbers = difference_numbers(difference)
+            table.add_row(view, run.title, metric.title, *numbers, p_value, difference.groups)
         task = registry().find_task(parent)
         for entry in published_of_view(task.benchmark.folder, parent, view) if task and not apart else ():
             title = task.kind.metric(entry.score).title if task else entry.score

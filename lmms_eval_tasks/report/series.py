@@ -16,7 +16,7 @@ from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import RunRecords, difference_number, score_number
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, difference_numbers, score_number
 from lmms_eval_tasks.utils.reporting.figure import Line, Mark, line_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel, dot_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
@@ -73,7 +73,7 @@ def compare_to_best(
     for value in scored.keys() - {best}:
         for difference in compare_records(parts_of[best], parts_of[value], [metric]).differences:
             verdict = WORSE if max(sign * end for end in difference.interval) < 0 else NOT_WORSE
-            found[value] = replace(found[value], to_best=difference_number(difference), verdict=verdict)
+            found[value] = replace(found[value], to_best=difference_numbers(difference)[2], verdict=verdict)
     return list(found.values())
 
 

@@ -269,7 +269,7 @@ def test_names_cards_hazards_and_strata_of_runs(run: Run, tmp_path: Path) -> Non
     (folded,) = re.findall(r'<details class="caution" role="note"><summary>(.*?)</details>', page, re.DOTALL)
     assert folded.startswith("<strong>2 known hazards:</strong>") and page.count("Known hazard.") == 2
     # More runs than hues are told apart by number.
-    runs = [replace(run, name=f"m{number}") for number in range(len(HUES) + 1)]
+    runs = [replace(run, name=f"m{number}") for number in range(HUES + 1)]
     note = "The first 8 runs have hues of their own; all others are grey, and their numbers tell them apart."
     assert note in build_page(runs) and note not in build_page(runs[:-1])
     # Strata stand in the order that the card of the benchmark states.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.output import Cell, Number, cell_text, points
+from lmms_eval_tasks.utils.core.output import Cell, Mark, Number, cell_text, points
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.scoring import metrics as metrics_module
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
@@ -77,10 +77,16 @@ def score_number(score: Estimate | None, unit: str, digits: int = 1) -> Number:
     return Number(score.value, score.low, score.high, score.groups, unit, digits)
 
 
-def difference_number(difference: ScoreDifference) -> Number:
-    """The second run's score less the first's, with the paired interval."""
-    unit = points(difference.metric.unit)
-    return Number(difference.change, *difference.interval, difference.groups, unit, signed=True)
+def difference_numbers(difference: ScoreDifference, mark: Mark | None = None) -> tuple[Number, Number, Number]:
+    """The first run's score, the second's, and the second less the first with the paired interval."""
+    unit, groups = difference.metric.unit, difference.groups
+    first, second = (Number(value, n=groups, unit=unit) for value in (difference.first, difference.second))
+    change = Number(difference.change, *difference.interval, groups, points(unit), signed=True, mark=mark)
+    return first, second, change
+
+
+def p_number(value: float) -> Number:
+    return Number(value, digits=3, least=0.001)
 
 
 def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple[Column, ...]:

@@ -249,7 +249,7 @@ def _(figure: LinePlot, sheet: Sheet) -> None:
             draw_rule(value, **RULE)
     for line, stroke in zip(figure.lines, strokes, strict=True):
         if line.joined:
-            axes.plot([mark.x for mark in line.marks], [mark.score.value for mark in line.marks], **stroke)
+            axes.plot([mark.x for mark in line.marks], [mark.score.value or 0.0 for mark in line.marks], **stroke)
         for mark in line.marks:
             x, y = mark.x, mark.score.value or 0.0
             if mark.score.low is not None and mark.score.high is not None:
@@ -307,13 +307,13 @@ def _(figure: Grid, sheet: Sheet) -> None:
             middle = sheet.room(height) + height / 2
             sheet.write(row, 0, middle, most=left - 3)
             for column, across in middles.items():
-                full, cell = figure.fullness(row, column), figure.cells.get((row, column))
+                full, cell = figure.shares.get((row, column)), figure.cells.get((row, column))
                 if full is not None:
                     title, shade = cell.text if isinstance(cell, Number) else "", FAINTEST + (FULLEST - FAINTEST) * full
                     sheet.box(across - width / 2 + 0.5, middle, width - 1, height - 1, "accent", title, alpha=shade)
                 if row == column and isinstance(cell, int):
-                    frame = {"fill": False, "linewidth": 0.8}
-                    sheet.box(across - width / 2 + 1, middle, width - 2, height - 2, "ink", **frame)
+                    left_of = across - width / 2 + 1
+                    sheet.box(left_of, middle, width - 2, height - 2, "ink", fill=False, linewidth=0.8)
                 text, below = texts.get((row, column), ("–", ""))
                 up, down = (LINE / 2.4, LINE / 2.2) if below else (0.0, 0.0)
                 sheet.write(text, across, middle - up, ink="muted" if full is None else "ink", ha="center")
@@ -324,7 +324,7 @@ def _(figure: Grid, sheet: Sheet) -> None:
 def cell_texts(cell: Number | int) -> tuple[str, str]:
     """A cell's text, and a smaller one below: the number of groups behind a score."""
     if isinstance(cell, Number):
-        return cell.value_text, f"{cell.n:,}"
+        return Number(cell.value).text, f"{cell.n:,}"
     return f"{cell:,}" if cell else "·", ""
 
 

@@ -158,19 +158,15 @@ def line_plot(
     return LinePlot(caption, lines, across, up, (None, rule), name=named, tag=tag)
 
 
-ALL = "all"
-"""Name of the column with the sum of a row's counts."""
-
-
 @dataclass(frozen=True)
 class Grid(Figure):
-    """Numbers by row and column, in cells of more colour the higher they are; counts by their share of their row, with
-    the diagonal framed."""
+    """Scores, or counts with the diagonal framed, by row and column; `shares` has the share of the fullest colour of
+    each cell that is coloured."""
 
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Mapping[tuple[str, str], Number | int]
-    bounds: Bounds = (0.0, 0.0)
+    shares: Mapping[tuple[str, str], float]
     tags: Mapping[str, str] = field(default_factory=dict)
     corner: str = ""
 
@@ -178,14 +174,6 @@ class Grid(Figure):
     def unnamed(self) -> tuple[str, ...]:
         """The runs, where columns have their numbers alone."""
         return tuple(tag for column, tag in self.tags.items() if column == tag)
-
-    def fullness(self, row: str, column: str) -> float | None:
-        """How much of the fullest colour a cell has, 0 to 1; None where it has none."""
-        cell, (low, high) = self.cells.get((row, column)), self.bounds
-        if isinstance(cell, Number):
-            share = 0.0 if cell.value is None else (cell.value - low) / (high - low)
-            return min(max(share, 0.0), 1.0)
-        return None if cell is None or column == ALL else cell / (self.cells[row, ALL] or 1)
 
     def table(self) -> FittingTable:
         named = [
@@ -233,7 +221,9 @@ def heat_map(
     numbers = {key: score_number(score, unit) for key, score in known.items()}
     if not all(map(isfinite, bounds)):
         bounds = fit_axis(bounds, [score.value for score in known.values()])
-    return Grid(caption, rows, columns, numbers, bounds, tags or {}, name=named, tag=tag)
+    low, high = bounds
+    shares = {key: min(max((score.value - low) / (high - low), 0.0), 1.0) for key, score in known.items()}
+    return Grid(caption, rows, columns, numbers, shares, tags or {}, name=named, tag=tag)
 
 
 def count_table(
@@ -241,8 +231,10 @@ def count_table(
 ) -> Grid:
     """Counts of a run by row and column, and the sum of each row."""
     cells = {(row, column): given.get(column, 0) for row, given in counts.items() for column in columns}
-    cells |= {(row, ALL): sum(given.values()) for row, given in counts.items()}
-    return Grid(caption, list(counts), [*columns, ALL], cells, corner=corner, name=run.name, tag=run.tag)
+    totals = {row: sum(given.values()) for row, given in counts.items()}
+    shares = {(row, column): count / (totals[row] or 1) for (row, column), count in cells.items()}
+    cells |= {(row, "all"): total for row, total in totals.items()}
+    return Grid(caption, list(counts), [*columns, "all"], cells, shares, corner=corner, name=run.name, tag=run.tag)
 
 
 @dataclass(frozen=True)

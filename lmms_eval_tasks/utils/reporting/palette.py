@@ -12,81 +12,7 @@ class Hue(NamedTuple):
     dark: str
 
 
-HUES = (
-    Hue("#462dbc", "#8986ed"),
-    Hue("#aa4306", "#f2a02d"),
-    Hue("#067969", "#56c6b9"),
-    Hue("#e046b0", "#e0437f"),
-    Hue("#26185c", "#6d4ee6"),
-    Hue("#8f9412", "#ffee69"),
-    Hue("#4a90ee", "#9ce5fe"),
-    Hue("#570d08", "#a25511"),
-)
-"""Of the first runs. A test holds them apart for people with any colour vision, and visible on the page's ground."""
-FURTHER = Hue("#66707b", "#9aa4af")
-"""Of all runs after those: a hue that came twice would be taken for one run, so their numbers alone tell them apart."""
-BLACK, WHITE = "#000000", "#ffffff"
-
-
-def ink_styles() -> str:
-    """The style sheet that gives every ink as ``--name``, and ``data-run`` its hue, on a light and on a dark page."""
-    light, dark = (
-        f":root {{ {' '.join(f'--{name}: {getattr(ink, side)};' for name, ink in INKS.items())} }}"
-        for side in ("light", "dark")
-    )
-    numbers = [("[data-run]", ""), *((f'[data-run="{n}"]', str(n)) for n in range(1, len(HUES) + 1))]
-    runs = "\n".join(
-        f"{at} {{ --run: var(--{ground}); --on-run: var(--{text}); }}"
-        for at, (ground, text) in ((at, run_inks(number)) for at, number in numbers)
-    )
-    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{runs}"
-
-
-def run_inks(tag: str) -> tuple[str, str]:
-    """The names of the inks of a run's hue, and of what is written on it."""
-    number = tag if tag.isdecimal() and 1 <= int(tag) <= len(HUES) else "further"
-    return f"run-{number}", f"on-run-{number}"
-
-
-def text_on(colour: str) -> str:
-    """Black or white, whichever is read better on a colour: their contrast is never below 4.5."""
-    return max((BLACK, WHITE), key=lambda text: contrast(text, colour))
-
-
-def contrast(one: str, two: str) -> float:
-    """The contrast of two colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
-    darker, lighter = sorted(map(_luminance, (one, two)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear(colour), strict=True))
-
-
-def linear(colour: str) -> tuple[float, ...]:
-    """Red, green and blue of a colour as shares of light, 0 to 1 (WCAG 2.2, "relative luminance")."""
-    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    return tuple(share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
-
-
-def _inks() -> dict[str, Hue]:
-    """All inks by name; no two are one colour on a light page, so that there a colour tells its name."""
-    hues = {str(place): hue for place, hue in enumerate(HUES, start=1)} | {"further": FURTHER}
-    named = dict(_PAGE)
-    named |= {f"run-{number}": hue for number, hue in hues.items()}
-    named |= {f"on-run-{number}": Hue(text_on(hue.light), text_on(hue.dark)) for number, hue in hues.items()}
-    inks: dict[str, Hue] = {}
-    used: set[str] = set()
-    for name, hue in named.items():
-        light, step = hue.light, -1 if hue.light.endswith("f") else 1
-        while light in used:
-            light = f"#{int(light[1:], 16) + step:06x}"
-        used.add(light)
-        inks[name] = Hue(light, hue.dark)
-    return inks
-
-
-_PAGE = {
+INKS = {
     "ink": Hue("#1b1f24", "#e8eaed"),
     "surface": Hue("#ffffff", "#1b1f24"),
     "muted": Hue("#66707b", "#9aa4af"),
@@ -99,6 +25,48 @@ _PAGE = {
     "unscored": Hue("#a9b0b7", "#66707b"),
     "half-correct": Hue("#94ade8", "#4f648f"),
     "half-wrong": Hue("#e1a99c", "#82544b"),
+    "run-1": Hue("#462dbc", "#8986ed"),
+    "run-2": Hue("#aa4306", "#f2a02d"),
+    "run-3": Hue("#067969", "#56c6b9"),
+    "run-4": Hue("#e046b0", "#e0437f"),
+    "run-5": Hue("#26185c", "#6d4ee6"),
+    "run-6": Hue("#8f9412", "#ffee69"),
+    "run-7": Hue("#4a90ee", "#9ce5fe"),
+    "run-8": Hue("#570d08", "#a25511"),
+    # Of all runs after those: a hue that came twice would be taken for one run, so their numbers alone tell them apart.
+    "run-further": Hue("#66707c", "#9aa4af"),
+    "on-run-1": Hue("#fffffe", "#000000"),
+    "on-run-2": Hue("#fffffd", "#000000"),
+    "on-run-3": Hue("#fffffc", "#000000"),
+    "on-run-4": Hue("#000000", "#000000"),
+    "on-run-5": Hue("#fffffb", "#ffffff"),
+    "on-run-6": Hue("#000001", "#000000"),
+    "on-run-7": Hue("#000002", "#000000"),
+    "on-run-8": Hue("#fffffa", "#ffffff"),
+    "on-run-further": Hue("#fffff9", "#000000"),
 }
-INKS = _inks()
-"""The inks of figures and pages by name. A figure is drawn in those of a light page."""
+"""The inks of figures and pages by name. A figure is drawn in those of a light page, of which no two are one colour, so
+that there a colour tells its name. A test holds the hues of runs visible on the page's ground, and what is written
+on them readable."""
+HUES = 8
+"""How many runs have hues of their own."""
+
+
+def ink_styles() -> str:
+    """The style sheet that gives every ink as ``--name``, and ``data-run`` its hue, on a light and on a dark page."""
+    light, dark = (
+        f":root {{ {' '.join(f'--{name}: {getattr(ink, side)};' for name, ink in INKS.items())} }}"
+        for side in ("light", "dark")
+    )
+    numbers = [("[data-run]", ""), *((f'[data-run="{n}"]', str(n)) for n in range(1, HUES + 1))]
+    runs = "\n".join(
+        f"{at} {{ --run: var(--{ground}); --on-run: var(--{text}); }}"
+        for at, (ground, text) in ((at, run_inks(number)) for at, number in numbers)
+    )
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{runs}"
+
+
+def run_inks(tag: str) -> tuple[str, str]:
+    """The names of the inks of a run's hue, and of what is written on it."""
+    number = tag if tag.isdecimal() and 1 <= int(tag) <= HUES else "further"
+    return f"run-{number}", f"on-run-{number}"

@@ -18,24 +18,19 @@ from lmms_eval_tasks.utils.scoring.metrics import Metric
 
 @dataclass(frozen=True)
 class Published:
-    """A published model's score, in the metric's unit, and where it is printed."""
+    """A published score of a model, or of `people`, in the metric's unit, and where it is printed; `score` names the
+    metric where the entry does."""
 
     model: str
     value: float
     source: str
+    score: str = ""
+    people: bool = False
+    note: str = ""
 
 
 CONTROLS = ("random pairs", "minimal pairs", "single-frame filter", "blind filter")
 """What papers did to their data to prevent shortcuts, in the order in which they did it."""
-
-
-@dataclass(frozen=True)
-class PublishedView(Published):
-    """A published score of a task, or of a view of one."""
-
-    score: str
-    people: bool = False
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,12 +134,17 @@ def published_entries(folder: Path, sources: tuple[str, ...]) -> list[Mapping[st
     return [entry for entry in _entries(folder) if str(entry["source"]).startswith(sources)]
 
 
-def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView, ...]:
-    """Return the published scores of a view of a task or group: the entries of `published.json` that name both, in
-    percent."""
+def published_of_view(folder: Path, task: str, view: str) -> tuple[Published, ...]:
+    """Return the published scores of a view of a task or group, or of the whole items: the entries of `published.json`
+    that name both, in percent. One of a single frame is of the view with that position too."""
     name = task.removesuffix(f"_{view}") if view else task
+
+    def is_of_view(entry: Mapping[str, Any]) -> bool:
+        own = str(entry.get("view", ""))
+        return view == own or ("frame" in entry and view == f"{own}_{entry['frame']}")
+
     return tuple(
-        PublishedView(
+        Published(
             model=str(entry["model"]),
             value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
             source=str(entry["source"]),
@@ -153,14 +153,8 @@ def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView
             note=str(entry.get("note", "")),
         )
         for entry in _entries(folder)
-        if entry.get("task") == name and "score" in entry and _is_of_view(entry, view)
+        if entry.get("task") == name and "score" in entry and is_of_view(entry)
     )
-
-
-def _is_of_view(entry: Mapping[str, Any], view: str) -> bool:
-    """Whether an entry is of a view; one of a single frame is of the view with that position too."""
-    own = str(entry.get("view", ""))
-    return view == own or ("frame" in entry and view == f"{own}_{entry['frame']}")
 
 
 @cache
@@ -205,6 +199,13 @@ def usual_references(
         )
         for metric in sorted(known or means[:1], key=lambda one: one.name != card.main_metric)
     )
+
+
+def facts_of(reference: ReferencedMetric) -> list[tuple[str, str, float]]:
+    """What a score can be compared with: kind (people, published or chance), name and value of each."""
+    people = [("people", "people", human.percent) for human in reference.people]
+    models = [("published", model.model, model.value) for model in reference.published]
+    return [*people, *models, *([] if reference.chance is None else [("chance", "chance", reference.chance)])]
 
 
 def without_published(reference: ReferencedMetric) -> ReferencedMetric:
