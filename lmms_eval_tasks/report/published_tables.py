@@ -32,12 +32,12 @@ def layout_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         benchmark = find_benchmark(name)
         for layout in benchmark.layouts:
             held = [
-                (run, view, [task for place in layout.places for task in _tasks(run, place, view)])
+                (run, view, tasks)
                 for run in runs
                 for view in layout.views
                 if not only or any(_named(place, view) == only for place in layout.places)
+                if (tasks := [task for place in layout.places for task in _tasks(run, place, view)])
             ]
-            held = [(run, view, tasks) for run, view, tasks in held if tasks]
             whole = [(run, view, tasks) for run, view, tasks in held if not run.apart(tasks)]
             entries = published_entries(benchmark.folder, layout.sources) if whole else []
             shown = _published(layout, entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,18 +29,14 @@ AskedRecord = tuple[Record, str]
 """A record and the prompt that was asked."""
 Question = list[tuple[bool, bool]]
 """Of each pair with the question, whether the member with the lesser key is right, and the other."""
-Span = tuple[float | None, float | None]
 
 
-@dataclass(frozen=True)
-class RandomPairing:
-    """Scores of pairs at random and as they are, in percent: unweighted means over a run's parts."""
+class RandomPairing(NamedTuple):
+    """Scores of pairs at random and as they are: unweighted means over a run's parts."""
 
-    random: float
-    random_interval: Span
-    real: float
-    difference: float
-    difference_interval: Span
+    random: Number
+    real: Number
+    difference: Number
     pairs: int
     questions: int
 
@@ -53,19 +49,19 @@ def pair_at_random(
     if not questions or not all(questions):
         return None, dict(left_out)
     rng = np.random.default_rng(seed)
-    scores = np.mean([_scores(part) for part in questions], axis=0)
+    random, real = map(float, np.mean([_scores(part) for part in questions], axis=0))
     drawn = np.mean([_draw(part, rng, draws) for part in questions], axis=0)
     tail = (1 - LEVEL / 100) / 2
     low, high = np.quantile(np.column_stack([drawn[:, 0], drawn[:, 1] - drawn[:, 0]]), [tail, 1 - tail], axis=0)
     varies = all(len(part) > 1 or len(part[0]) >= LARGE for part in questions)
+    ends = [(float(least), float(most)) if varies else (None, None) for least, most in zip(low, high, strict=True)]
+    pairs = sum(len(question) for part in questions for question in part)
     pairing = RandomPairing(
-        random=float(scores[0]),
-        random_interval=(float(low[0]), float(high[0])) if varies else (None, None),
-        real=float(scores[1]),
-        difference=float(scores[1] - scores[0]),
-        difference_interval=(float(low[1]), float(high[1])) if varies else (None, None),
-        pairs=sum(len(question) for part in questions for question in part),
-        questions=sum(map(len, questions)),
+        Number(random, *ends[0], n=pairs, unit="%"),
+        Number(real, n=pairs, unit="%"),
+        Number(real - random, *ends[1], n=pairs, unit="points", signed=True),
+        pairs,
+        sum(map(len, questions)),
     )
     return pairing, dict(left_out)
 
@@ -140,16 +136,9 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> Iterat
             if pairing is None:
                 table.add_row(run.title, *[Number(None)] * 3, 0, 0)
                 continue
-            if pairing.random_interval == (None, None):
+            if not pairing.random.interval_text:
                 notes.append(f"no interval of {run.title}: a part of it has one question alone, with few pairs")
-            table.add_row(
-                run.title,
-                Number(pairing.random, *pairing.random_interval, n=pairing.pairs, unit="%"),
-                Number(pairing.real, n=pairing.pairs, unit="%"),
-                Number(pairing.difference, *pairing.difference_interval, n=pairing.pairs, unit="points", signed=True),
-                pairing.pairs,
-                pairing.questions,
-            )
+            table.add_row(run.title, *pairing)
         # What papers print is of the whole items.
         known = None if entry.held[0].view or entry.apart else registry().find_task(entry.name)
         published = published_controls(known.benchmark.folder, entry.name) if known else ()

@@ -66,10 +66,10 @@ def test_the_score_is_that_of_all_pairings(seed: int) -> None:
     ]
     items = [[item for name, pairs in enumerate(part) for item in asked(f"q{name}", pairs)] for part in parts]
     pairing = paired(*items, draws=10)
-    assert pairing.random == pytest.approx(np.mean([enumerated(part) for part in parts]))
+    assert pairing.random.value == pytest.approx(np.mean([enumerated(part) for part in parts]))
     real = [100 * np.mean([all(pair) for pairs in part for pair in pairs]) for part in parts]
-    assert pairing.real == pytest.approx(np.mean(real))
-    assert pairing.difference == pytest.approx(pairing.real - pairing.random)
+    assert pairing.real.value == pytest.approx(np.mean(real))
+    assert pairing.difference.value == pytest.approx((pairing.real.value or 0) - (pairing.random.value or 0))
     sizes = [len(pairs) for part in parts for pairs in part]
     assert (pairing.pairs, pairing.questions) == (sum(sizes), len(sizes))
 
@@ -80,11 +80,11 @@ def test_what_has_to_hold_of_any_pairs() -> None:
         for number in (3, 30):
             pairs: Flags = [(letter == 0, letter == 1)] * number
             found = paired(asked("q", pairs) + asked("r", pairs))
-            assert (found.random, found.random_interval) == (0.0, (0.0, 0.0))
+            assert (found.random.value, found.random.low, found.random.high) == (0.0, 0.0, 0.0)
     # Either both members are easy or none is: as paired half are right, at random a quarter.
     found = paired(asked("q", [(easy, easy) for easy in (True, False)] * 500))
-    assert (found.real, found.random) == (50, pytest.approx(25, abs=0.05))
-    assert found.difference_interval[0] is not None and found.difference_interval[0] > 20
+    assert (found.real.value, found.random.value) == (50, pytest.approx(25, abs=0.05))
+    assert found.difference.low is not None and found.difference.low > 20
     # Other keys are other sides, and the same seed gives the same numbers.
     pairs = [(True, False), (False, True)]
     others = [(record, "q") for record, _ in asked("p", pairs, ("C", "D"))]
@@ -105,8 +105,8 @@ def test_intervals_hold_the_truth(questions: int, size: int) -> None:
     for _ in range(runs):
         flags = (rng.random((2, questions * size)) < rng.choice(easy, questions * size)).T.tolist()
         parts = [asked(f"q{place} ", flags[place * size : (place + 1) * size]) for place in range(questions)]
-        low, high = paired([item for part in parts for item in part], draws=400).random_interval
-        held += low <= truth <= high  # type: ignore[operator]
+        score = paired([item for part in parts for item in part], draws=400).random
+        held += score.low <= truth <= score.high  # type: ignore[operator]
     assert held / runs > 0.89
 
 
