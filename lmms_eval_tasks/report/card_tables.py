@@ -59,10 +59,7 @@ def print_differences(
     if sum(bool(card) for card in cards) < 2:
         return
     differing = run_card.differences(cards, tasks)
-    matters = [difference for difference in differing if difference.weight is run_card.Weight.MATTERS]
-    models = [one for one in differing if one.weight is run_card.Weight.MODEL and one.field in MODEL]
-    around = [difference for difference in differing if difference.weight is run_card.Weight.ENVIRONMENT]
-    if matters:
+    if matters := [one for one in differing if one.weight is run_card.Weight.MATTERS]:
         output.warn("These runs differ in what moves scores, beyond the model:")
         places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for one in matters:
@@ -73,12 +70,11 @@ def print_differences(
             output.warn(f"{hazard}: {run_card.describe_hazard(hazard, cards)}", style="red", indent=2)
     else:
         output.note("These runs were made in the same way and on the same data, as far as their cards know.")
-    if models:
-        texts = "; ".join(f"{one.field}: {one.text}" for one in models)
-        output.note(f"Their models differ: {texts}")
-    if around:
-        texts = "; ".join(f"{one.field}: {one.text}" for one in around)
-        output.note(f"Environment differs: {texts}", style="dim")
+    models = [one for one in differing if one.weight is run_card.Weight.MODEL and one.field in MODEL]
+    around = [one for one in differing if one.weight is run_card.Weight.ENVIRONMENT]
+    for what, found, style in (("Their models differ", models, None), ("Environment differs", around, "dim")):
+        if found:
+            output.note(f"{what}: {'; '.join(f'{one.field}: {one.text}' for one in found)}", style=style)
 
 
 def cost_tables(runs: Sequence[Run], only: str, price: Price) -> Iterator[FittingTable]:
