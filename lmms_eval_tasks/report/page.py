@@ -181,9 +181,11 @@ def _strata(records: Sequence[Record], card: Card | None) -> dict[str, list[str]
 
 
 def _stratum_panels(runs: Sequence[RunRecords], card: Card | None, reference: ReferencedMetric) -> list[Panel]:
+    if not any(reference.estimate(run.parts) for run in runs):
+        return []
     records = [record for run in runs for record in run.records]
     strata = _strata(records, card)
-    if not strata or not any(reference.estimate(run.parts) for run in runs):
+    if not strata:
         return []
     shares = {
         (one, two): len({(record.stratum[one], record.stratum[two]) for record in records})
