@@ -54,7 +54,9 @@ def pair_at_random(
     tail = (1 - LEVEL / 100) / 2
     low, high = np.quantile(np.column_stack([drawn[:, 0], drawn[:, 1] - drawn[:, 0]]), [tail, 1 - tail], axis=0)
     varies = all(len(part) > 1 or len(part[0]) >= LARGE for part in questions)
-    ends = [(float(least), float(most)) if varies else (None, None) for least, most in zip(low, high, strict=True)]
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * 2
+    if varies:
+        ends = list(zip(map(float, low), map(float, high), strict=True))
     pairs = sum(len(question) for part in questions for question in part)
     pairing = RandomPairing(
         Number(random, *ends[0], n=pairs, unit="%"),
