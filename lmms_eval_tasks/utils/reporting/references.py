@@ -18,19 +18,24 @@ from lmms_eval_tasks.utils.scoring.metrics import Metric
 
 @dataclass(frozen=True)
 class Published:
-    """A published score of a model, or of `people`, in the metric's unit, and where it is printed; `score` names the
-    metric where the entry does."""
+    """A published model's score, in the metric's unit, and where it is printed."""
 
     model: str
     value: float
     source: str
-    score: str = ""
-    people: bool = False
-    note: str = ""
 
 
 CONTROLS = ("random pairs", "minimal pairs", "single-frame filter", "blind filter")
 """What papers did to their data to prevent shortcuts, in the order in which they did it."""
+
+
+@dataclass(frozen=True)
+class PublishedView(Published):
+    """A published score of a task, or of a view of one."""
+
+    score: str
+    people: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def published_entries(folder: Path, sources: tuple[str, ...]) -> list[Mapping[st
     return [entry for entry in _entries(folder) if str(entry["source"]).startswith(sources)]
 
 
-def published_of_view(folder: Path, task: str, view: str) -> tuple[Published, ...]:
+def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView, ...]:
     """Return the published scores of a view of a task or group, or of the whole items: the entries of `published.json`
     that name both, in percent. One of a single frame is of the view with that position too."""
     name = task.removesuffix(f"_{view}") if view else task
@@ -144,7 +149,7 @@ def published_of_view(folder: Path, task: str, view: str) -> tuple[Published, ..
         return view == own or ("frame" in entry and view == f"{own}_{entry['frame']}")
 
     return tuple(
-        Published(
+        PublishedView(
             model=str(entry["model"]),
             value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
             source=str(entry["source"]),
