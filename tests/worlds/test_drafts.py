@@ -32,7 +32,7 @@ from lmms_eval_tasks.worlds.physics.mechanics import problems_of
 from lmms_eval_tasks.worlds.physics.other_worlds import changed_field, intervene, settle
 from lmms_eval_tasks.worlds.physics.processes import Workers
 from lmms_eval_tasks.worlds.physics.rollout import roll_out
-from lmms_eval_tasks.worlds.questions.causes import causes_of
+from lmms_eval_tasks.worlds.questions.cause_and_effect import causes_of
 from lmms_eval_tasks.worlds.scenes.family import SceneFamily
 from lmms_eval_tasks.worlds.scenes.scene import Camera, Event, EventKey, Hinge, Scene
 

@@ -13,8 +13,7 @@ from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable, touching_at_start
 from lmms_eval_tasks.worlds.questions.balance import Balance
-from lmms_eval_tasks.worlds.questions.cause_and_effect import cause_sketch, evidence_of
-from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph
+from lmms_eval_tasks.worlds.questions.cause_and_effect import answer_of_seen_graph, cause_sketch, evidence_of
 from lmms_eval_tasks.worlds.questions.counterfactual import WORDINGS, Supposition, suppositions
 from lmms_eval_tasks.worlds.questions.perception import _order
 from lmms_eval_tasks.worlds.questions.two_clips import arrow_of, clip_pairs, differing

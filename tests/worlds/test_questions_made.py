@@ -19,7 +19,7 @@ from rules import rules_above_chance
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.physics.pictures import events_of_view
 from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph
+from lmms_eval_tasks.worlds.questions.cause_and_effect import answer_of_seen_graph
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import TASKS, questions_of_set
 from lmms_eval_tasks.worlds.questions.two_clips import arrow_of

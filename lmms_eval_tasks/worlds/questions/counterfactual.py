@@ -14,7 +14,7 @@ from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.balance import Balance, Deck, sample
-from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph
+from lmms_eval_tasks.worlds.questions.cause_and_effect import answer_of_seen_graph
 from lmms_eval_tasks.worlds.questions.question import QuestionGroup, body_traits, event_traits
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
 

@@ -44,21 +44,19 @@ def questions_of_set(facts: Sequence[Facts], seed: int) -> list[Question]:
 DrawGroups = Callable[[Sequence[Askable], np.random.Generator, Deck], Iterable[QuestionGroup]]
 
 
-def _paired(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> list[QuestionGroup]:
-    sketches = SketchChooser(rng).choose([slot for scene in scenes for slot in paired_slots(scene, rng)])
-    return [deck.group(sketch) for sketch in sketches]
+def _chosen(slots_of: Callable[[Askable, np.random.Generator], Iterable[Sequence[Sketch]]]) -> DrawGroups:
+    def groups_of(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> list[QuestionGroup]:
+        sketches = SketchChooser(rng).choose([slot for scene in scenes for slot in slots_of(scene, rng)])
+        return [deck.group(sketch) for sketch in sketches]
 
-
-def _evidence(scenes: Sequence[Askable], rng: np.random.Generator, deck: Deck) -> list[QuestionGroup]:
-    sketches = SketchChooser(rng).choose([evidence_slot(scene, rng) for scene in scenes])
-    return [deck.group(sketch) for sketch in sketches]
+    return groups_of
 
 
 CAUSAL: Mapping[TaskName, DrawGroups] = {
-    "paired": _paired,
+    "paired": _chosen(paired_slots),
     "minimal": two_clips.minimal_pairs,
     "counterfactual": supposition_groups,
-    "evidence": _evidence,
+    "evidence": _chosen(lambda scene, rng: [evidence_slot(scene, rng)]),
     "possible": two_clips.broken_principles,
     "reversal": two_clips.reversals,
 }
