@@ -35,7 +35,7 @@ from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, 
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import replacing, write_file
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.made import clip_frames
@@ -152,12 +152,9 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
             for row in measured
         )
         write_file(folder / MEASURES, as_lines(measures))
-        with replacing(folder / GRAPHS) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-            for uid in questions:
-                file.write(as_lines([_graph(by_uid[uid])]))
+        write_file(folder / GRAPHS, as_lines(_graph(by_uid[uid]) for uid in questions))
         write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
-        lines = (question.model_dump() for here in questions.values() for question in here)
-        write_file(folder / QUESTIONS, as_lines(lines))
+        write_file(folder / QUESTIONS, as_lines(one.model_dump() for here in questions.values() for one in here))
         if not questions:
             raise InputError(
                 "Expected at least one question to be kept, but got none; no set was written.\n"

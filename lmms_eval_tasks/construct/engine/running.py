@@ -1,5 +1,4 @@
-"""A benchmark's pipeline and its run: steps one after the other, with the outcome of each row kept, and the set that is
-written, its attrition by step next to the paper's numbers as a table and a picture."""
+"""A benchmark's pipeline and its run: steps one after the other, and the set that is written with its attrition."""
 
 from __future__ import annotations
 
@@ -331,14 +330,12 @@ NAMED = 3
 
 
 def draw_attrition(run: PipelineRun[C], path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     started = len(run.rows)
     bars = [(run.pipeline.first, started, started), *((one.step.name, one.came, len(one.left)) for one in run.runs)]
     names, came, left = zip(*bars, strict=True)
     figure = Figure(figsize=(9.0, 0.4 + 0.6 * len(bars)), layout="constrained")
-    FigureCanvasAgg(figure)
     axes, beside_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     places = range(len(bars))
     axes.barh(places, came, color="#d9d9d9", height=0.7)
@@ -356,5 +353,4 @@ def draw_attrition(run: PipelineRun[C], path: Path) -> None:
     axes.set_xticks([])
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     beside_axes.axis("off")
-    with replacing(path) as beside:
-        figure.savefig(beside, format="png", dpi=120)
+    figure.savefig(path, format="png", dpi=120)

@@ -12,12 +12,11 @@ from numbered_clips import write_numbered
 from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
 
-from lmms_eval_tasks.construct.causalvqa.pipeline import steps_of, write_release
+from lmms_eval_tasks.construct.causalvqa.pipeline import pictures_of, steps_of, write_release
 from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, QuestionPair
-from lmms_eval_tasks.construct.causalvqa.steps import pictures_of
 from lmms_eval_tasks.construct.engine.steps import Asking, Models, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
-from lmms_eval_tasks.sample.words import reworded
+from lmms_eval_tasks.sample.scripts import reworded
 from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.judge.replies import ServerError

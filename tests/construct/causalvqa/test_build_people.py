@@ -20,8 +20,13 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan
 from lmms_eval_tasks.construct.causalvqa import build
+from lmms_eval_tasks.construct.causalvqa.pipeline import (
+    apply_answers,
+    apply_reviews,
+    read_reviews,
+    refuse_flagged_again,
+)
 from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
-from lmms_eval_tasks.construct.causalvqa.steps import apply_answers, apply_reviews, read_reviews, refuse_flagged_again
 from lmms_eval_tasks.construct.engine.steps import Removed
 from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder

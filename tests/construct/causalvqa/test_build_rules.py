@@ -6,8 +6,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from lmms_eval_tasks.construct.causalvqa import rows
+from lmms_eval_tasks.construct.causalvqa.pipeline import EqualMeanings, read_letter
 from lmms_eval_tasks.construct.causalvqa.rows import OptionText, QuestionText
-from lmms_eval_tasks.construct.causalvqa.steps import EqualMeanings, read_letter
 from lmms_eval_tasks.construct.engine.steps import read_form
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
