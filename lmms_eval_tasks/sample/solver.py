@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.drawn_clips import FPS, DrawnQuestion, DrawnScene, read_stamp, shows_body
-from lmms_eval_tasks.sample.scripts import scene_of
-from lmms_eval_tasks.sample.words import meaning, read_objects
+from lmms_eval_tasks.sample.scripts import meaning, read_objects, scene_of
 from lmms_eval_tasks.utils.core.text import clock
 from lmms_eval_tasks.utils.data.clips import PyavFrames
 

@@ -30,8 +30,7 @@ from lmms_eval_tasks.sample.drawn_clips import (
     write_clip,
     write_clips,
 )
-from lmms_eval_tasks.sample.scripts import CHAINS, CONDITIONS, LEVELS, TABLE_QUESTIONS, draw
-from lmms_eval_tasks.sample.words import draw_options, reworded
+from lmms_eval_tasks.sample.scripts import CHAINS, CONDITIONS, LEVELS, TABLE_QUESTIONS, draw, draw_options, reworded
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines, csv_text, read_numbered_options

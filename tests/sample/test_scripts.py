@@ -9,9 +9,20 @@ import numpy as np
 import pytest
 
 from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, DrawnScene, read_stamp, shows_body, write_clip
-from lmms_eval_tasks.sample.scripts import CHAINS, DIRECTIONS, KINDS, LEVELS, TABLE_QUESTIONS, TOUCH, draw, scene_of
+from lmms_eval_tasks.sample.scripts import (
+    CHAINS,
+    DIRECTIONS,
+    KINDS,
+    LEVELS,
+    TABLE_QUESTIONS,
+    TOUCH,
+    draw,
+    meaning,
+    read_objects,
+    reworded,
+    scene_of,
+)
 from lmms_eval_tasks.sample.solver import decode
-from lmms_eval_tasks.sample.words import meaning, read_objects, reworded
 from lmms_eval_tasks.sample.writers import draw_cast_bench, draw_causalvqa
 
 
