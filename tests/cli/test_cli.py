@@ -149,7 +149,7 @@ def test_check_finds_packages_and_entry_points_that_are_missing(
 ) -> None:
     prepare(sample_release(tmp_path))
     points, version, find = metadata.entry_points, metadata.version, util.find_spec
-    absent = ("decord", "tqdm")
+    absent = ("decord", "tenacity")
 
     def version_of(name: str) -> str:
         if name in absent:

@@ -13,9 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import count
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -218,34 +220,31 @@ class Judge(Generic[R]):
         return None
 
     def _ask(self, key: str, case: Case) -> Verdict[R]:
-        unreadable = 0
-        for attempt in range(1, self.limits.requests + 1):
-            try:
-                return self._ask_once(key, case)
-            except UnreadableReply as error:
-                unreadable += 1
-                reason, wait, delay = f"{UNREADABLE}{error}", 0.0, 0.0
-                may_repeat = unreadable < self.limits.unreadable
-            except ServerError as error:
-                reason, wait, delay = error.reason, error.wait or 0.0, self._delay(key, attempt)
-                may_repeat = error.again and wait <= self.limits.longest_delay
-            except Exception as error:  # whatever a sender raises
-                reason = one_line(f"{type(error).__name__}: {error}")
-                break
-            if not may_repeat or attempt == self.limits.requests:
-                break
-            logger.info("judge: %s; asking again in %.1f s", reason, max(delay, wait))
-            # Where the server says how long to wait, no thread asks before that.
-            with self._lock:
-                self._resume_at = max(self._resume_at, time.monotonic() + wait)
-            time.sleep(delay)
-        logger.warning("judge: a case is unscored: %s", reason)
-        if not reason.startswith(UNREADABLE):
-            with self._lock:
-                self._failed_in_a_row += 1
-                if self._failed_in_a_row == self.limits.give_up_after:
-                    logger.error("judge: %d cases in a row failed; the rest is not asked", self._failed_in_a_row)
-        return self._unscored(case, reason)
+        unreadable = count(1)
+
+        def may_repeat(error: BaseException) -> bool:
+            if isinstance(error, UnreadableReply):
+                return next(unreadable) < self.limits.unreadable
+            return isinstance(error, ServerError) and error.again and (error.wait or 0.0) <= self.limits.longest_delay
+
+        retrying = Retrying(
+            stop=stop_after_attempt(self.limits.requests),
+            wait=lambda state: self._delay(key, state),
+            retry=retry_if_exception(may_repeat),
+            before_sleep=self._announce_repeat,
+            reraise=True,
+        )
+        try:
+            return retrying(self._ask_once, key, case)
+        except Exception as error:
+            reason = _reason(error)
+            logger.warning("judge: a case is unscored: %s", reason)
+            if not isinstance(error, UnreadableReply):
+                with self._lock:
+                    self._failed_in_a_row += 1
+                    if self._failed_in_a_row == self.limits.give_up_after:
+                        logger.error("judge: %d cases in a row failed; the rest is not asked", self._failed_in_a_row)
+            return self._unscored(case, reason)
 
     def _ask_once(self, key: str, case: Case) -> Verdict[R]:
         if self._failed_in_a_row >= self.limits.give_up_after:
@@ -260,13 +259,33 @@ class Judge(Generic[R]):
         self._cache.store(key, reply)
         return Verdict(read, None, reply.model, case.prompt.signature)
 
-    def _delay(self, key: str, attempt: int) -> float:
-        """Seconds before a repeat, longer after each failure of the server; the same in each run."""
-        chance = random.Random(f"{self.limits.seed} {key} {attempt - 1}").uniform(0.5, 1.0)
-        return chance * min(self.limits.first_delay * 2.0 ** (attempt - 1), self.limits.longest_delay)
+    def _delay(self, key: str, state: RetryCallState) -> float:
+        """Seconds before a repeat: longer after each failure of the server, none after an unreadable reply."""
+        if isinstance(_error(state), UnreadableReply):
+            return 0.0
+        chance = random.Random(f"{self.limits.seed} {key} {state.attempt_number - 1}").uniform(0.5, 1.0)
+        return chance * wait_exponential(self.limits.first_delay, self.limits.longest_delay)(state)
+
+    def _announce_repeat(self, state: RetryCallState) -> None:
+        """Log a repeat; where the server says how long to wait, no thread asks before that."""
+        error = _error(state)
+        wait = error.wait or 0.0 if isinstance(error, ServerError) else 0.0
+        logger.info("judge: %s; asking again in %.1f s", _reason(error), max(state.upcoming_sleep, wait))
+        with self._lock:
+            self._resume_at = max(self._resume_at, time.monotonic() + wait)
 
     def _unscored(self, case: Case, reason: str) -> Verdict[R]:
         return Verdict(None, reason, self.sampling.model, case.prompt.signature)
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _reason(error: BaseException | None) -> str:
+    if isinstance(error, UnreadableReply):
+        return f"{UNREADABLE}{error}"
+    return error.reason if isinstance(error, ServerError) else one_line(f"{type(error).__name__}: {error}")
 
 
 NO_JUDGE = "none"
