@@ -194,7 +194,7 @@ class BoardTable:
 
 
 def build_tables(runs: Sequence[BoardRun], only: str = "", price: Price | None = None) -> list[BoardTable]:
-    """The tables of runs, by benchmark and name; which runs stand in one depends on no order."""
+    """Return the tables of runs, by benchmark and name; the runs of a table do not depend on the order."""
     comparable: defaultdict[tuple[str, ...], list[tuple[BoardRun, PartScores]]] = defaultdict(list)
     names = {}
     for run in runs:

@@ -298,7 +298,7 @@ METRICS = (
     *COMMON_METRICS,
 )
 
-# ---- what stands beside them: published scores, and the tables of the paper ----------------------------------------
+# ---- references: published scores, and the tables of the paper ----------------------------------------
 
 FOLDER = Path(__file__).parent
 OTHER_QUESTIONS = "Published scores of people and models are of the test split; the debug split has other questions."

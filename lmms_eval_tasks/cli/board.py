@@ -34,7 +34,7 @@ def board(
     price: PriceOption = "",
     form: FormatOption = None,
 ) -> None:
-    """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie.
+    """Rank runs by their files of scores, as on a leaderboard; runs that do not differ significantly tie.
 
     Examples:
         lmms-eval-tasks board out/qwen out/internvl --out board.html

@@ -70,7 +70,7 @@ PriceOption = Annotated[
     str,
     typer.Option(
         metavar="in=…,out=…",
-        help="Money for a million tokens: what the answers cost then stands beside their tokens.",
+        help="Price of a million tokens: the tokens of the answers are then shown with their cost.",
         show_default=False,
     ),
 ]

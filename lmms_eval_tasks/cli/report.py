@@ -145,7 +145,7 @@ def report(
         units = other_units(column for name in shown for column in score_tables.columns_of(name))
         output.note(
             f"Scores in percent{units}. Intervals are "
-            "95%, over groups of items, such as pairs, or over clips where items stand alone. above/below: the 95% "
+            "95%, over groups of items, such as pairs, or over clips where items are not grouped. above/below: the 95% "
             "interval excludes the reference; open: it contains it."
         )
         print_cards(output, read, whole=card)

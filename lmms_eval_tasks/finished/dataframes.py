@@ -39,11 +39,11 @@ class RunTables(NamedTuple):
 
             - ``run``: the run's name; ``model``: the model with its checkpoint;
             - ``task``: the task or group; ``version``: its version N-X; ``view``: its view, empty of whole items;
-            - ``apart``: why no published score stands beside it, empty of all items of the official release;
+            - ``apart``: why it is not compared with published scores, empty of all items of the official release;
             - ``metric``, ``title``, ``unit``: the score; ``leading``: whether it is the one that the paper leads with;
             - ``value``, ``low``, ``high``: the score and its 95% interval in its unit, as `report` has them; NaN where
               there is none;
-            - ``n``: how many groups (pairs, clips) it stands on; ``items``: how many items.
+            - ``n``: how many groups (pairs, clips) it is computed from; ``items``: how many items.
         items: A row for each run, task, item and sample of it, with the columns ``run``, ``model``, ``task``,
             ``item_id``, ``group_id``, ``view``, ``sample`` (its number, from 1), ``outcome`` (correct, wrong, unparsed,
             unscored), ``correct`` (missing where the item is unscored), ``reason`` (why it is unscored), ``expected``
@@ -64,7 +64,7 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
         allow_incomplete: Whether to read the part that is there of a run that was cut short.
 
     Returns:
-        Both tables; `RunTables` lists their columns. They can be taken apart: ``scores, items = load_runs("out/a")``.
+        Both tables; `RunTables` lists their columns. They can be unpacked: ``scores, items = load_runs("out/a")``.
 
     Raises:
         InputError: where a run cannot be read, or has answers alone; where two runs have one name, or there are more or

@@ -51,7 +51,7 @@ CARD = Card(
             split="heldout",
             percent=92.44,
             source="the leaderboard, as a third party's page lists it",
-            caveat="second-hand; how people were asked is not told there",
+            caveat="second-hand; it does not say how people were asked",
         ),
     ),
     hub_id="facebook/IntPhys2",
@@ -72,7 +72,7 @@ def says(answer: str, record: Record) -> float | None:
 
 
 UNKNOWN = "unknown"
-"""Stands for a part of the benchmark that the release does not tell."""
+"""Part of the benchmark where the release does not name one."""
 CODINGS = {"debug": {1: "once", 3: "three times"}, "main": {1: "once"}}
 """How often a split may hold each clip of a scene."""
 _LEVELS = {
@@ -145,7 +145,7 @@ def read_items(split: str, file: str, content: bytes, problems: Problems) -> lis
         }
         for column in ("camera", "difficulty"):
             if item[column] == UNKNOWN:
-                problems.warn(f"{file}: clips whose {column} is not told", row.name)
+                problems.warn(f"{file}: clips without {column}", row.name)
         scenes.setdefault(item["group_id"], {}).setdefault(row.type, []).append(item)
     broken = {_scene(str(cells.get("SceneIndex") or "").strip()) for cells in rows.refused}
     items: list[Row] = []

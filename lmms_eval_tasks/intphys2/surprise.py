@@ -165,7 +165,7 @@ NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(says, "non-fin
 UNPARSED_RATE = replace(COMMON_METRICS[0], value=_unparsed)
 """Percent of pairs asked whose response is no losses; one with an error in their place is unscored."""
 PAIRS = replace(PAIRS_SCORED, together=None)
-"""How many pairs the scores stand on."""
+"""Number of pairs that the scores are computed from."""
 METRICS = (
     PREFERENCE,
     EQUAL_MOTION,

@@ -433,7 +433,7 @@ def official_prompt(template: Path | None = None) -> Prompt:
     return Prompt("official", "Question: {question}\nOption:\n{options}" + Prompt.literal(closing))
 
 
-# ---- what stands beside the scores: published ones, and the tables of the paper ------------------------------------
+# ---- references: published scores, and the tables of the paper ------------------------------------
 
 FOLDER = Path(__file__).parent
 CATEGORIES = ("macro_avg", *SUBSETS)

@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.data.clips import PyavFrames, is_readable, write_plac
 from lmms_eval_tasks.utils.data.home import clip_path, clips_of_rows, read_manifest, read_table
 
 FRAMES = 8
-"""How many frames of a clip are decoded for a model that is not told how many to take."""
+"""Number of frames that are decoded for a model without a setting for it."""
 
 
 @dataclass(frozen=True)

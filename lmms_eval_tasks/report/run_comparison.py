@@ -107,7 +107,7 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
 
 
 def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:
-    """Say how much two runs share, and which scores, or the test, do not stand on all of it."""
+    """Say how much two runs share, and which scores, or the test, use only a part of it."""
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
     yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"

@@ -91,7 +91,7 @@ class Entry:
         return self.table(f" (version {self.version})", headings, self.of_scores(columns))
 
     def of_scores(self, columns: Sequence[Column]) -> str:
-        """What the scores of some columns stand on."""
+        """How the scores of some columns were computed."""
         return f"{self.apart}; scores in percent{other_units(columns)}; {METHOD}"
 
 

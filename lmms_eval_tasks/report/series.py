@@ -167,7 +167,7 @@ SERIES = (
 
 
 def gather_series(options: Sequence[str], runs: Sequence[Path]) -> tuple[list[Path], dict[Path, SeriesValue]]:
-    """All runs that a command was given, those of the series last and by value; and where these stand in it."""
+    """All runs that a command was given, those of the series last and by value, and their places in it."""
     names = list(dict.fromkeys(option.partition("=")[0] for option in options))
     if not names:
         return list(runs), {}

@@ -116,9 +116,9 @@ class ScoreEntry(_Part):
     high: Value | None
     """Upper end."""
     groups: Count | None
-    """How many groups (pairs, clips, scenes) it stands on; null where the items are not known."""
+    """Number of groups (pairs, clips, scenes) it is computed from; null where the items are not known."""
     items: Count | None
-    """How many items it stands on."""
+    """Number of items it is computed from."""
     items_variance: Variance | None = None
     """Of several samples an item: the variance between items, or groups whose members count only together, without
     that of samples; in the unit, squared."""
@@ -142,7 +142,7 @@ class PartScores(_Part):
     data: list[DataSet]
     """What the sets of its tasks are, each once."""
     apart: str
-    """Why no published score stands beside its own; empty of all items of the official release."""
+    """Why it is not compared with published scores; empty of all items of the official release."""
     outcomes: dict[str, Count]
     """How many items are correct, wrong, unparsed and unscored; empty where the items are not known. Of several samples
     an item, how many samples."""
@@ -162,7 +162,7 @@ class PartScores(_Part):
 
 
 class ScoresFile(_Part):
-    """The scores of one run, with their intervals and what they stand on."""
+    """The scores of one run, with their intervals and numbers of items."""
 
     form: Literal[1]
     """Number of this form."""

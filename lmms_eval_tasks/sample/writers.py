@@ -373,7 +373,7 @@ embeddings: clips.parquet
 def draw_mvp(seed: int, name: str, mini_pairs: int, full_pairs: int) -> tuple[dict[str, Rows], Scenes]:
     """Draw `full_pairs` pairs of a subset, of which the first `mini_pairs` are the mini split.
 
-    A split has the first members of its pairs, then the second ones, so that no pair's members stand side by side.
+    A split has the first members of its pairs, then the second ones, so that no pair's members are neighbours.
     """
     rng, drawn, scenes = random.Random(f"{seed}/mvp/{name}"), list[Rows](), Scenes()
     # Either answer is the first candidate as often as the other.

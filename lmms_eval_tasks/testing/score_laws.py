@@ -163,7 +163,7 @@ def _interval(metric: Metric, records: Sequence[Record], rng: random.Random) -> 
     if found.value != score or not found.low - NEAR <= score <= found.high + NEAR:
         return f"Expected an interval that holds the score {score:g}, but got {found.low:g} to {found.high:g}."
     if not 0 < found.groups <= len(records):
-        return f"Expected it to stand on 1 to {len(records)} groups, but got {found.groups}."
+        return f"Expected it to have 1 to {len(records)} groups, but got {found.groups}."
     return ""
 
 

@@ -45,7 +45,7 @@ def step_of(subset: str, aspect: str) -> str:
 
 
 def make_rows(questions: Iterable[Question]) -> list[dict[str, Any]]:
-    """Rows without `clip_present`, in the order of the questions; the members of a group stand next to each other."""
+    """Rows without `clip_present`, in the order of the questions; the members of a group are neighbours."""
     return [_row(question) for question in questions]
 
 

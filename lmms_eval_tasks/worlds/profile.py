@@ -250,7 +250,7 @@ RIGHT = "right, % [95%]"
 
 
 def print_profile(console: Console, profile: ModelProfile) -> None:
-    """Print the tables of a profile; intervals are over scenes, and each number has how many scenes it stands on."""
+    """Print the tables of a profile; intervals are over scenes, and each number has its number of scenes."""
     console.print(profile.run.name, style="bold")
     if profile.run.apart:
         console.print(f"Not of the whole official release: {profile.run.apart}.", style="bold red")
@@ -318,7 +318,7 @@ def _print_depths(console: Console, profile: ModelProfile) -> None:
 
 
 def _cells(run: RunRecords, metric: Metric) -> tuple[str, str]:
-    """A score with its interval, and how many scenes it stands on."""
+    """A score with its interval and its number of scenes."""
     score = run.estimate(metric)
     if score is None:
         return "N/A", "0"

@@ -187,7 +187,7 @@ def loss_at(side: str, timestep: float) -> Metric:
 
 
 PAIRS = replace(PAIRS_SCORED, value=_wins, together=None)
-"""How many pairs RSI stands on."""
+"""Number of pairs that RSI is computed from."""
 
 METRICS = (
     RSI,
@@ -221,7 +221,7 @@ VLM_METRICS = (
     *COMMON_METRICS,
 )
 
-# ---- what stands beside them ---------------------------------------------------------------------------------------
+# ---- references and tables -------------------------------------------------------------------------------------------
 
 FOLDER = Path(__file__).parent
 

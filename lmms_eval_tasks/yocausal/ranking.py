@@ -57,7 +57,7 @@ class RankedModel:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs in order, what to know before comparing them, and why no published score stands beside them."""
+    """Runs in order, what to know before comparing them, and why they are not compared with published scores."""
 
     runs: tuple[RankedModel, ...]
     warnings: tuple[str, ...]

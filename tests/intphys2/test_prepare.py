@@ -140,7 +140,7 @@ def test_parts_that_are_not_named_are_unknown_and_other_places_have_their_own(tm
     assert set(table["camera"]) == set(table["difficulty"]) == {"unknown"}
     warnings = " ".join(manifest.warnings)
     assert "columns that are not there: 4 (env, game_name, Camera, Difficulty)" in warnings
-    assert "clips whose camera is not told: 4" in warnings and "clips whose difficulty is not told: 4" in warnings
+    assert "clips without camera: 4" in warnings and "clips without difficulty: 4" in warnings
     elsewhere = scene(1, env="Moon_0", game_name="Well", Camera="Fixed", Difficulty="Easy")
     lines = [",".join(cells) for cells in (elsewhere[0], *(row.values() for row in elsewhere))]
     problems = Problems()

@@ -65,7 +65,7 @@ FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"skipped", "comment"}),
     ),
 }
-"""What people do to the fields that an answer then has, and those that it may have."""
+"""Kind of work on the page, and the fields that an answer of it has, and those that it may have."""
 
 
 class AnswerFile(RowForm):

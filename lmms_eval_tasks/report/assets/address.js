@@ -2,7 +2,7 @@
 //
 //   #task=causalvqa_debug_paired&item=1_0&runs=1,2&outcome=1:correct,2:wrong&type=planning&find=ball
 //
-// Runs stand by their numbers and the first of them is the chosen one; any name that is none of these is a stratum's.
+// Runs are named by their numbers, and the first of them is the chosen one; any name that is none of these is a stratum's.
 
 const NAMES = ["task", "item", "runs", "outcome", "find"];
 

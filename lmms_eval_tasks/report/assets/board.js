@@ -2,7 +2,7 @@
 //
 //   #sort=-pair_accuracy&view=blind&size=4B to 10B
 //
-// A column stands by its key, with a minus sign where the highest comes first; every other name is a filter's.
+// A column is named by its key, with a minus sign where the highest comes first; every other name is a filter's.
 
 const form = document.getElementById("filters");
 const selects = [...form.querySelectorAll("select")];

@@ -67,7 +67,7 @@ function makeCurves(entry, run) {
   for (const x of ticks(x0, x1, 5)) put("tick", { x: across(x), y: end + 16, "text-anchor": "middle" }, String(x));
   put("title", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, xTitle);
   put("title", { x: 12, y: top + high / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + high / 2})` }, yTitle);
-  // Names stand at the ends of their curves, the upper one above, and never on each other.
+  // Names are at the ends of their curves, the upper one above, and never on each other.
   const ends = curves.map(({ points, name, place }) => ({ name, place, y: up(points.at(-1)[1]) })).sort((one, other) => one.y - other.y);
   ends.forEach((end, at) => { if (at) end.y = Math.max(end.y, ends[at - 1].y + 15); });
   for (const { name, points, place } of curves) {

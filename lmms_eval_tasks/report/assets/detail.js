@@ -43,7 +43,7 @@ function makeHead(entry, jump) {
   return make("div", "head", make("h3", "", entry.item[ID]), make("div", "step", copy, back, next));
 }
 
-/** Copies the page's address; where the browser does not let it, the address stands there to be copied by hand. */
+/** Copies the page's address; where the browser does not let it, shows the address for copying by hand. */
 async function copyAddress(button) {
   tell();
   try {
@@ -119,7 +119,7 @@ function makeMarks(entry, runs) {
   }));
 }
 
-// As many clips as a scene of IntPhys 2 has in all codings; of more items only the names stand there.
+// As many clips as a scene of IntPhys 2 has in all codings; of more items only the names are shown.
 const MOST_CLIPS = 12, MOST_PLAYING = 4;
 
 /** The items that count together: side by side, with their clips and questions where these differ. */

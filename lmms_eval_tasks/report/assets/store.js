@@ -5,7 +5,7 @@ const readBlock = (element) => JSON.parse(element.textContent);
 const about = readBlock(document.getElementById("about"));
 const CORRECT = 0, WRONG = 1, UNPARSED = 2;
 
-/** An item as a list in its task's block: what stands at which place. */
+/** An item as a list in its task's block: the place of each field. */
 const ID = 0, GROUP = 1, STRATA = 2, KEY = 3, QUESTION = 4, OPTIONS = 5, CLIPS = 6, FRAME = 7, LANES = 8, ANSWERS = 9, GRAPH = 10;
 /** An answer of a run to an item. */
 const OUTCOME = 0, ANSWERED = 1, RESPONSE = 2, FACTS = 3, PREDICTED = 4, MATCHES = 5, CLAIM = 6, CURVES = 7;

@@ -41,7 +41,7 @@ EXPLAINED = {
     Mark.OPEN: "the 95% interval of the score contains this figure",
     Mark.DIFFERS: "p < 0.05, adjusted by Holm's method for the comparisons of the table",
 }
-"""What a mark says of the number that it stands beside."""
+"""Meaning of each mark of a number."""
 
 
 @dataclass(frozen=True)

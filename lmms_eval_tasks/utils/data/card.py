@@ -149,7 +149,7 @@ class DataSet(BaseModel, extra="forbid", frozen=True):
 
     @property
     def is_official(self) -> bool:
-        """Whether its scores may stand beside those of people and of published models."""
+        """Whether its scores may be compared with those of people and of published models."""
         return self.kind is SetKind.OFFICIAL
 
     @property

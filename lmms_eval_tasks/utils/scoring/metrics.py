@@ -443,4 +443,4 @@ OFFICIAL_ACCURACIES = (
 ``official_correct``, which `choice_grader` gives them with ``read_official``."""
 
 PAIRS_SCORED = Metric("pairs_scored", "pairs", right, together=PAIR, kind="groups", unit="", higher_is_better=None)
-"""How many pairs `PAIR_ACCURACY` stands on: those with two members, both scored."""
+"""Number of pairs that `PAIR_ACCURACY` is computed from: those with two members, both scored."""
