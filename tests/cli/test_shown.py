@@ -13,12 +13,13 @@ from PIL import Image
 from refusals import refusal
 
 from lmms_eval_tasks.preview.shown import ShownClip, ShownItem, ShownTask, show_task, write_sheet
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.clips import PyavFrames
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prepared")]
 TASK = "mvp_mini_human_object_interactions"
-SHORT, LONG = "ssv2_9525_1", "ssv2_1997_1"
-"""Items whose clips have 28 and 30 frames."""
+SHORT, LONG = "ssv2_0003_1", "ssv2_0001_1"
+"""Items whose clips have 28 and 30 frames; all clips of the sample have 28."""
 SMALL = "min_pixels=3136,max_pixels=12544"
 
 
@@ -30,6 +31,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(folder / "home"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         printed("sample", "mvp", "--out", folder / "sample", "--prepare")
+        clip = folder / "home/mvp/videos/mini/ssv2" / f"{LONG}.mp4"
+        frames = np.stack(PyavFrames(clip).read([*range(28), 27, 27]))
+        clip.unlink()
+        write_clip(clip, frames)
         yield folder
 
 
@@ -48,7 +53,7 @@ def test_frames_sizes_and_tokens_are_those_of_the_model_s_own_code(model: str, g
     assert width % grid == height % grid == 0 and 3136 <= width * height <= 12544
     assert clip.tokens == 4 * (width // grid) * (height // grid)
     assert item.prompt.count(f"<|video_pad|>*{clip.tokens}") == (0 if model == "qwen3_vl" else 1)
-    assert ("<1.0 seconds>" in item.prompt) is (model == "qwen3_vl") and "with the green ball?" in item.prompt
+    assert ("<1.0 seconds>" in item.prompt) is (model == "qwen3_vl") and "with the blue ball?" in item.prompt
     # Two grids of more than a second each: transformers 4.57 counts the seconds, and 5.3 does not.
     item = show(model, "max_num_frames=4").items[0]
     if model == "qwen2_5_vl":
@@ -81,7 +86,7 @@ def test_what_does_not_go_together_is_too_short_or_cannot_be_built_is_named() ->
     failed = show("qwen2_5_vl", "max_num_frames=64", batch_size=2, item=LONG)
     assert failed.together == 1 and [len(item.clips[0].indices) for item in failed.items] == [30, 28]
     (message,) = failed.faults
-    assert "ssv2_9525_1.mp4: nframes 30 is asked for, and it has 28" in message and "cannot go together" in message
+    assert "ssv2_0003_1.mp4: nframes 30 is asked for, and it has 28" in message and "cannot go together" in message
     assert not show("shared_prefix", "max_num_frames=64", batch_size=2, item=LONG).faults
     short = show("qwen3_vl", "max_num_frames=64")
     assert not short.items and "nframes 64 is asked for, and it has 28" in short.faults[0]
@@ -99,7 +104,7 @@ def test_the_command_prints_tables_and_writes_the_sheet(prepared: Path, hundred_
     model = ["--model", "shared_prefix", "--model_args", f"{SMALL},max_num_frames=4"]
     out = printed("check", "mvp", *model, "--task", TASK, "--png", sheet)
     text = out[out.index("shared_prefix on ") :]
-    assert "Frames of ssv2_9525_1.mp4, decoded by pyav: 0, 9, 18, 27\n" in text and "At seconds: 0.00, " in text
+    assert "Frames of ssv2_0003_1.mp4, decoded by pyav: 0, 9, 18, 27\n" in text and "At seconds: 0.00, " in text
     table = [line for line in text.splitlines() if ".mp4 " in line or "asked for" in line]
     assert len(table) >= 2 and max(map(len, table)) <= 100
     with Image.open(sheet) as picture:

@@ -116,7 +116,7 @@ def test_what_scores_stand_on_and_beside(sample_runs: tuple[Path, Path]) -> None
     page = build_page([replace(runs[0], limited="--limit 3")], "cast_bench")
     (signature,) = re.findall(r'<ul class="signatures">\s*<li>.*?</span> (.*?)</li>', page)
     assert signature == (
-        "version 1-A; SAMPLE DATA, not the benchmark, --limit 3; 12 items in 10 groups; "
+        "version 1-A; SAMPLE DATA, not the benchmark, --limit 3; 8 items in 6 groups; "
         f"prompt {read_prompt('cast_bench_evidence').signature}; boxes xyxy_px; "
         "95% intervals over groups, 10,000 draws, seed 0"
     )
