@@ -117,7 +117,7 @@ class CausalVqaPlayer(Player):
 
     @staticmethod
     def read_truth(sample: Path) -> dict[str, Any]:
-        from lmms_eval_tasks.sample.words import reworded
+        from lmms_eval_tasks.sample.scripts import reworded
 
         released = {row["renamed_video"]: row for row in read_table(sample / "CausalVQA/debug/debug_metadata.csv")}
         questions: list[dict[str, Any]] = []
