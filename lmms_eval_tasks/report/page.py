@@ -33,7 +33,7 @@ from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import SetAttrition
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units, score_number
-from lmms_eval_tasks.utils.reporting.figure import Figure, Mark, heat_map
+from lmms_eval_tasks.utils.reporting.figure import Datum, Figure, heat_map
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, dot_plot, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, facts_of, reference_notes, without_published
@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
 
 
 def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
-    def highest_first(mark: Mark) -> tuple[bool, float, bool, str]:
+    def highest_first(mark: Datum) -> tuple[bool, float, bool, str]:
         return mark.score.value is None, -(mark.score.value or 0.0), mark.kind != "run", mark.label
 
     panels = []
@@ -147,10 +147,10 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
     for reference in references:
         unit = reference.metric.unit
         marks = [
-            Mark(run.name, score_number(reference.estimate(run.parts), unit), tag=run.tag) for run in whole or runs
+            Datum(run.name, score_number(reference.estimate(run.parts), unit), tag=run.tag) for run in whole or runs
         ]
         facts = facts_of(reference)
-        marks += [Mark(label, Number(value, unit=unit), kind) for kind, label, value in facts]
+        marks += [Datum(label, Number(value, unit=unit), kind) for kind, label, value in facts]
         beside = {"chance": "chance", "people": "people", "published": "published models"}
         kinds = [name for kind, name in beside.items() if any(kind == of for of, *_ in facts)]
         caption = f"{reference.metric.title} of the runs" + (f", with {', '.join(kinds)}" if kinds else "")
@@ -234,7 +234,7 @@ def _run_panel(runs: Sequence[RunRecords], strata: Mapping[str, Sequence[str]], 
 
 def _dots_panel(runs: Sequence[RunRecords], column: str, values: Sequence[str], reference: ReferencedMetric) -> Panel:
     marks = [
-        Mark(
+        Datum(
             _plain(value), score_number(_estimate(reference, run, {column: value}), reference.metric.unit), tag=run.tag
         )
         for value in values

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, difference_numbers, score_number
-from lmms_eval_tasks.utils.reporting.figure import Line, Mark, line_plot
+from lmms_eval_tasks.utils.reporting.figure import Datum, Line, line_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel, dot_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Records
@@ -124,7 +124,7 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
     found = compare_to_best([(value, run.parts) for value, run in members], reference)
 
     def line(numbers: Iterable[tuple[SeriesValue, Number]]) -> list[Line]:
-        marks = [Mark(value.title, number, tag=tags[value], x=value.number) for value, number in numbers]
+        marks = [Datum(value.title, number, tag=tags[value], x=value.number) for value, number in numbers]
         return [Line("", sorted(marks, key=lambda mark: mark.x))]
 
     scores = line((one.value, one.score) for one in found)
@@ -148,12 +148,12 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
 
 def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
     scored, unit = [(value, run, reference.estimate(run.parts)) for value, run in members], reference.metric.unit
-    marks = [Mark(value.title, score_number(score, unit), tag=run.tag) for value, run, score in scored]
+    marks = [Datum(value.title, score_number(score, unit), tag=run.tag) for value, run, score in scored]
     known = [score.value for _, _, score in scored if score]
     note = "No seed has the score."
     if known:
         spread = Number(mean(known), min(known), max(known), unit=unit)
-        marks.append(Mark(f"mean of {len(known)} seeds", spread, "mean"))
+        marks.append(Datum(f"mean of {len(known)} seeds", spread, "mean"))
         deviation = f"{stdev(known):.2f}" if len(known) > 1 else "N/A"
         note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {deviation}."
     plot = dot_plot(f"{reference.metric.title} over seeds", marks, reference)

@@ -58,7 +58,7 @@ class Figure(ABC):
 
 
 @dataclass(frozen=True)
-class Mark:
+class Datum:
     """A score of a run, or of what runs are compared with, and its place along another quantity where there is one."""
 
     label: str
@@ -82,7 +82,7 @@ class Mark:
 class DotPlot(Figure):
     """Marks with their intervals on one axis, a line each from top to bottom."""
 
-    marks: Sequence[Mark]
+    marks: Sequence[Datum]
     bounds: Bounds
     axis: str = ""
     chance: float | None = None
@@ -105,12 +105,12 @@ class Line:
     """Marks from left to right with a line through them; or of anything, where they are not `joined`."""
 
     label: str
-    marks: Sequence[Mark]
+    marks: Sequence[Datum]
     tag: str = ""
     dashed: bool = False
     joined: bool = True
 
-    def place(self, mark: Mark) -> Number:
+    def place(self, mark: Datum) -> Number:
         """The place of a mark, which is a score itself where marks are not joined, else such as a number of steps."""
         return Number(mark.x, digits=0 if mark.x.is_integer() else 2) if self.joined else Number(mark.x)
 

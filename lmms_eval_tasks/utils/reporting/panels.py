@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, by_group, score_number
 from lmms_eval_tasks.utils.reporting.figure import (
+    Datum,
     DotPlot,
     Figure,
     Line,
     LinePlot,
-    Mark,
     count_table,
     fit_axis,
     line_plot,
@@ -124,7 +124,7 @@ def scatter_panel(
     if whole and x.people and y.people:
         places.append(("people", "people", "", x.people[0].percent, y.people[0].percent))
         shown.append("people")
-    marks = [Mark(label, Number(up), kind, tag, across) for label, kind, tag, across, up in places]
+    marks = [Datum(label, Number(up), kind, tag, across) for label, kind, tag, across, up in places]
     figure = LinePlot(
         f"{x.heading} and {y.metric.title} of {', of '.join(shown)}",
         [Line("", marks, joined=False)],
@@ -136,7 +136,11 @@ def scatter_panel(
 
 
 def dot_plot(
-    caption: str, marks: Sequence[Mark], reference: ReferencedMetric, ends: Sequence[float] = (), grouped: bool = False
+    caption: str,
+    marks: Sequence[Datum],
+    reference: ReferencedMetric,
+    ends: Sequence[float] = (),
+    grouped: bool = False,
 ) -> DotPlot:
     """Marks of a score on an axis that holds all of them, and other ends; `grouped` where runs share a label."""
     bounds = fit_axis(reference.metric.bounds, [*ends, *(end for mark in marks for end in mark.ends)])
@@ -213,7 +217,7 @@ def timestep_plot(
     lines = []
     for place, (label, of, metric_at) in enumerate(curves):
         scores = [(at, of.estimate(metric_at(at))) for at in sorted(timesteps)]
-        marks = [Mark("", score_number(score, metric.unit, digits), x=float(at)) for at, score in scores if score]
+        marks = [Datum("", score_number(score, metric.unit, digits), x=float(at)) for at, score in scores if score]
         lines.append(Line(label, marks, of.tag, of.tag in tags[:place]))
     axis = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
     return line_plot(caption, lines, along, (axis, metric.bounds), rule, run)

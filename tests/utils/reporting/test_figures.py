@@ -32,11 +32,11 @@ from lmms_eval_tasks.utils.reporting.drawing import (
     ticks,
 )
 from lmms_eval_tasks.utils.reporting.figure import (
+    Datum,
     DotPlot,
     Figure,
     Line,
     LinePlot,
-    Mark,
     count_table,
     fit_axis,
     heat_map,
@@ -54,10 +54,10 @@ SHOWN = score_number(FOUND, "%")
 
 def every_figure(text: str) -> list[Figure]:
     run = RunRecords("1", text, [])
-    points = [Mark(text, Number(2), "people", x=1), Mark(text, Number(2), tag="2", x=1)]
-    axis, places = (text, (0.0, 9.0)), [Mark(text, SHOWN, x=float(step)) for step in (1, 2)]
+    points = [Datum(text, Number(2), "people", x=1), Datum(text, Number(2), tag="2", x=1)]
+    axis, places = (text, (0.0, 9.0)), [Datum(text, SHOWN, x=float(step)) for step in (1, 2)]
     return [
-        DotPlot(text, [Mark(text, SHOWN, tag="1"), Mark(text, Number(None))], (0, 100), text, 25),
+        DotPlot(text, [Datum(text, SHOWN, tag="1"), Datum(text, Number(None))], (0, 100), text, 25),
         heat_map(text, [text], [text, "b"], {(text, text): FOUND}, (0, 100), run),
         count_table(text, text, run, {text: {text: 3}}, [text]),
         share_plot(text, [run, run], [{text: 3}, {}], [text]),
@@ -116,8 +116,12 @@ def test_what_is_too_long_is_shortened_and_nothing_is_cut_off() -> None:
 
 
 def test_dots_stand_where_their_numbers_are() -> None:
-    run, published, none = Mark("x", SHOWN, tag="1"), Mark("m", Number(62.5), "published"), Mark("none", Number(None))
-    figure = DotPlot("c", [run, published, none, Mark("chance", Number(25.0), "chance")], (0, 100), "accuracy, %", 25)
+    run, published, none = (
+        Datum("x", SHOWN, tag="1"),
+        Datum("m", Number(62.5), "published"),
+        Datum("none", Number(None)),
+    )
+    figure = DotPlot("c", [run, published, none, Datum("chance", Number(25.0), "chance")], (0, 100), "accuracy, %", 25)
     root = shown(figure)
     numbers = [one for one in root.iter("text") if "text-anchor:middle;fill:var(--muted" in one.attrib.get("style", "")]
     (zero, *_, hundred) = [float(one.attrib["x"]) for one in numbers]
@@ -169,7 +173,7 @@ def test_an_empty_cell_is_no_zero_and_the_fuller_is_the_higher() -> None:
 
 @pytest.mark.slow  # a figure is drawn in every form
 def test_every_file_is_of_one_drawing_whatever_the_settings_of_a_user() -> None:
-    figure = DotPlot("a caption", [Mark("größer", SHOWN, tag="1")], (0, 100), "accuracy, %")
+    figure = DotPlot("a caption", [Datum("größer", SHOWN, tag="1")], (0, 100), "accuracy, %")
     files, before = figure_files(figure), dict(matplotlib.rcParams)
     with matplotlib.rc_context({"text.usetex": True, "lines.markeredgewidth": 9, "font.family": "serif"}):
         assert figure_files(figure) == files
