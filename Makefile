@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 TRAIN_VENV ?= .train-venv
 BIN := $(VENV)/bin
+# The tested versions of all packages; empty for the newest that setup.cfg allows.
+CONSTRAINTS ?= constraints.txt
+NEWEST_VENV ?= .newest-venv
 PACKAGED := $(sort $(shell find lmms_eval_tasks -type f -not -name '*.pyc')) setup.cfg pyproject.toml README.md
 # Named by what the packages hold: dates tell neither that a file is gone nor what has changed within a clock's tick.
 INSTALLED := $(VENV)/.installed-$(firstword $(shell cksum $(PACKAGED) | cksum))
@@ -14,7 +17,8 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick measurements expected lint versions version-examples docs docs-files pictures install train-env test-training wheel clean
+.PHONY: demo test quick newest measurements expected lint coverage versions version-examples docs docs-files pictures install \
+	constraints train-env test-training wheel release clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -59,12 +63,22 @@ version-examples: install
 
 install: $(INSTALLED)
 
+# constraints.txt, anew: the newest versions that setup.cfg allows, for each Python from 3.10 to 3.13 that we know.
+constraints: $(VENV)/.dependencies
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.10 --all-extras --prerelease disallow --upgrade \
+		--no-annotate --custom-compile-command "make constraints" --output-file constraints.txt setup.cfg
+
+# The quick tests with the newest versions, in an environment of its own that is made anew each time.
+newest:
+	rm -rf $(NEWEST_VENV)
+	$(MAKE) quick VENV=$(NEWEST_VENV) CONSTRAINTS=
+
 # For `lmms-eval-tasks train … --env $(TRAIN_VENV)`: our rewards without what they do not need, which ms-swift cannot have.
 train-env:
 	test -x $(TRAIN_VENV)/bin/python || $(PYTHON) -m venv $(TRAIN_VENV)
-	$(TRAIN_VENV)/bin/pip install --requirement requirements-training.txt
+	$(TRAIN_VENV)/bin/python tools/install.py --requirement requirements-training.txt
 	rm -rf build
-	$(TRAIN_VENV)/bin/pip install --quiet --no-deps --force-reinstall .
+	$(TRAIN_VENV)/bin/python tools/install.py --no-deps --force-reinstall .
 
 # What needs ms-swift; without its environment `make test` skips it and says so.
 test-training: install train-env
@@ -76,13 +90,13 @@ wheel: $(VENV)/.dependencies
 
 $(INSTALLED): $(VENV)/.dependencies
 	rm -rf build $(VENV)/.installed-*
-	$(BIN)/pip install --quiet --no-deps --force-reinstall .
+	$(BIN)/python tools/install.py --no-deps --force-reinstall .
 	touch $@
 
-$(VENV)/.dependencies: setup.cfg
+$(VENV)/.dependencies: setup.cfg tools/install.py $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet ".[dev]"
+	$(BIN)/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[dev]"
 	touch $@
 
 clean:
-	rm -rf build dist demo site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo site $(NEWEST_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,7 +12,8 @@ import pytest
 
 MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*${TRAIN_ENV:+ in $TRAIN_ENV}" >> calls\n'
-INSTALLS = "pip install --quiet --no-deps --force-reinstall ."
+INSTALL = "python tools/install.py"
+INSTALLS = f"{INSTALL} --no-deps --force-reinstall ."
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -21,11 +22,11 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 def checkout(tmp_path: Path) -> Path:
     """A checkout without a virtual environment; its `python3 -m venv` makes one whose pip only notes its arguments."""
     shutil.copy(MAKEFILE, tmp_path)
-    for name in ("setup.cfg", "pyproject.toml", "README.md"):
-        (tmp_path / name).write_text("")
-    for folder in ("lmms_eval_tasks", "lmms_eval_tasks/utils", "tests"):
+    for folder in ("lmms_eval_tasks", "lmms_eval_tasks/utils", "tests", "tools"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.py").write_text("")
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "constraints.txt", "tools/install.py"):
+        (tmp_path / name).write_text("")
     (tmp_path / "stand_in").write_text(STAND_IN)
     (tmp_path / "stand_in").chmod(0o755)
     (tmp_path / "python").write_text(
@@ -49,7 +50,7 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
 
 
 def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
-    filled = ["python -m venv .venv", "pip install --quiet .[dev]", INSTALLS]
+    filled = ["python -m venv .venv", f"{INSTALL} --constraint constraints.txt .[dev]", INSTALLS]
     assert make(checkout) == filled
     assert make(checkout) == []
     for target in ("quick", "test", "measurements"):
@@ -62,8 +63,15 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
     assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
 
 
+def test_the_newest_versions_are_tested_in_an_environment_that_is_made_anew(checkout: Path) -> None:
+    for _ in range(2):
+        calls = make(checkout, "newest", "NEWEST_VENV=.venv")
+        assert calls[:3] == ["python -m venv .venv", f"{INSTALL} .[dev]", INSTALLS]
+        assert calls[-1].startswith("pytest ")
+
+
 def test_the_training_environment_is_made_from_pinned_versions_with_our_package_alone(checkout: Path) -> None:
-    pins = "pip install --requirement requirements-training.txt"
+    pins = f"{INSTALL} --requirement requirements-training.txt"
     assert make(checkout, "train-env", "TRAIN_VENV=.venv") == ["python -m venv .venv", pins, INSTALLS]
     lines = (MAKEFILE.parent / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
     named = [line for line in lines if line and not line.startswith("#")]
