@@ -7,6 +7,7 @@ from typing import Any
 
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import Problems as Problems  # its former place
+from lmms_eval_tasks.utils.core.errors import needs_package
 from lmms_eval_tasks.utils.core.files import is_safe, write_file
 from lmms_eval_tasks.utils.core.forms import WholeText, as_lines, read_csv, read_object, read_released_json
 from lmms_eval_tasks.utils.core.text import clock, describe, quote, summarize_names
@@ -32,6 +33,7 @@ __all__ = [
     "download_dataset",
     "is_safe",
     "load_table",
+    "needs_package",
     "open_release",
     "quote",
     "read_csv",

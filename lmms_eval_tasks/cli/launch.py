@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.options import FormatOption, open_runs
+from lmms_eval_tasks.utils.core.errors import needs_package
 from lmms_eval_tasks.utils.core.output import open_output
 from lmms_eval_tasks.utils.core.text import printable_lines
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.launch.executors import Jobs
     from lmms_eval_tasks.launch.plan import LaunchedPart, LaunchPlan
 
+SUBMITIT = "lmms-eval-tasks[launch]"
 CommandArgument = Annotated[
     list[str], typer.Argument(metavar="COMMAND", help="After `--`: a whole command, lmms-eval … --output_path OUT.")
 ]
@@ -51,8 +53,10 @@ def launch(
     one.
     """
     from lmms_eval_tasks.cli.merge import merge
-    from lmms_eval_tasks.launch.executors import connect
     from lmms_eval_tasks.launch.plan import find_merged, make_plan
+
+    with needs_package(SUBMITIT, "Running parts"):
+        from lmms_eval_tasks.launch.executors import connect
 
     plan = make_plan(command, shards)
     place = connect(plan, jobs, gpus_per_shard, slurm)
@@ -91,9 +95,11 @@ def sweep(
     COMMAND is lmms-eval …, or anything that runs it and takes --output_path and --model_args. Each run is a part as of
     `launch`, with an output path below that one. The same command goes on later, also with further values.
     """
-    from lmms_eval_tasks.launch.executors import connect
     from lmms_eval_tasks.launch.plan import make_sweep
     from lmms_eval_tasks.report.series import curve_tables, gather_series, seed_tables
+
+    with needs_package(SUBMITIT, "Running parts"):
+        from lmms_eval_tasks.launch.executors import connect
 
     plan = make_sweep(command, settings)
     place = connect(plan, jobs, gpus_per_part, slurm)

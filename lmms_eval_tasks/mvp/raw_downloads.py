@@ -28,7 +28,14 @@ from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
 
 from lmms_eval_tasks.api import InputError, Problems, Progress
 from lmms_eval_tasks.api.clips import FrameCoder, FrameStream
-from lmms_eval_tasks.api.release import DamagedSource, UnreadableClip, quote, read_metadata, summarize_names
+from lmms_eval_tasks.api.release import (
+    DamagedSource,
+    UnreadableClip,
+    needs_package,
+    quote,
+    read_metadata,
+    summarize_names,
+)
 
 CLIP_SOURCES = {
     "pt": "https://github.com/google-deepmind/perception_test (valid_videos.zip)",
@@ -225,7 +232,8 @@ def index_records(path: Path) -> Iterator[TfRecord]:
 
 def _masked_crc32c(data: bytes) -> int:
     """CRC-32C of data, rotated and shifted as TFRecords state it."""
-    import crc32c
+    with needs_package("lmms-eval-tasks[mvp-raw]", "Making clips of Language Table"):
+        import crc32c
 
     checksum: int = crc32c.crc32c(data)
     return (((checksum >> 15) | (checksum << 17)) + 0xA282EAD8) & 0xFFFFFFFF
@@ -316,8 +324,9 @@ def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator
 
 def read_frames(record: TfRecord) -> Iterator[NDArray[np.uint8]]:
     """The pictures of an episode, (H, W, 3) RGB, in the order of its steps."""
-    from google.protobuf.message import DecodeError
-    from tfrecord.example_pb2 import Example
+    with needs_package("lmms-eval-tasks[mvp-raw]", "Making clips of Language Table"):
+        from google.protobuf.message import DecodeError
+        from tfrecord.example_pb2 import Example
 
     try:
         features = Example.FromString(record.read()).features.feature

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.utils.answers.hooks import Prompt
-from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.errors import InputError, needs_package
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.judge.client import Judge, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, Sampling, Send, ServerError
@@ -36,7 +36,8 @@ def sentence_transformer(name: str, device: str | None = None) -> SentenceEncode
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         if not loaded:
-            from sentence_transformers import SentenceTransformer
+            with needs_package("lmms-eval-tasks[building]", f"The sentence encoder {name}"):
+                from sentence_transformers import SentenceTransformer
 
             try:
                 loaded.append(SentenceTransformer(name, device=device))
@@ -57,7 +58,9 @@ def find_encoder(name: str) -> SentenceEncoder:
 
 def _tfidf(texts: Sequence[str]) -> Any:
     from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    with needs_package("lmms-eval-tasks[building]", f"The sentence encoder {TFIDF}"):
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(token_pattern=TOKEN)
     try:

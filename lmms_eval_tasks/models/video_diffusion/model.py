@@ -25,7 +25,7 @@ from lmms_eval_tasks.models.video_diffusion.denoising import (
 )
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.errors import InputError, needs_package
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapters import Adapter
@@ -149,11 +149,8 @@ class VideoDiffusion(RequestModel):
 
 
 def load_adapter(settings: DenoisingSettings) -> Adapter:
-    try:
+    with needs_package("lmms-eval-tasks[diffusion]", "video_diffusion"):
         from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
-    except ImportError:
-        message = 'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
-        raise InputError(message) from None
     problem = ""
     try:
         adapter = ADAPTERS[settings.family.adapter].load(settings)

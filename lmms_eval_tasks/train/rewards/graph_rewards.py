@@ -15,10 +15,10 @@ from functools import cache, lru_cache
 from itertools import product
 
 import networkx as nx
-from lemminflect import getAllLemmas
 
 from lmms_eval_tasks.train.rewards.answer_form import WRONG_END, FormedAnswer, ends_rightly, read_answer
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
+from lmms_eval_tasks.utils.core.errors import needs_package
 
 ABSENT = -1
 """The place of the action that never happened."""
@@ -85,11 +85,20 @@ def _words(text: str, longest: int | None = None) -> tuple[Word, ...]:
     return tuple(words)
 
 
+def _all_lemmas(word: str, upos: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The lemmas of a word by part of speech."""
+    with needs_package("lmms-eval-tasks[training]", "Rewards over causal graphs"):
+        from lemminflect import getAllLemmas
+
+    found: dict[str, tuple[str, ...]] = getAllLemmas(word, upos=upos)
+    return found
+
+
 @lru_cache(maxsize=1 << 15)
 def _lemmas(word: str) -> Word:
     if len(word) > _LONGEST_WORD or word in _PREPOSITIONS:
         return frozenset({word})
-    return frozenset({word}.union(*getAllLemmas(word).values()))
+    return frozenset({word}.union(*_all_lemmas(word).values()))
 
 
 def _names(words: Sequence[Word], action: Sequence[Word], needed: Needed) -> bool:
@@ -110,7 +119,7 @@ def _needed(action: Sequence[Word]) -> Needed:
     verb = next((at for at, word in enumerate(action) if _is_third_person(word)), None)
     if verb is None:
         return frozenset(_phrase(action, 0)), frozenset()
-    adverbs = {at for at, word in enumerate(action) if any(set(getAllLemmas(one)) == {"ADV"} for one in word)}
+    adverbs = {at for at, word in enumerate(action) if any(set(_all_lemmas(one)) == {"ADV"} for one in word)}
     objects = [at for at in _phrase(action, verb + 1) if at not in adverbs]
     if objects:
         return frozenset({verb, objects[-1]}), frozenset()
@@ -125,7 +134,7 @@ def _phrase(action: Sequence[Word], start: int) -> range:
 
 
 def _is_third_person(word: Word) -> bool:
-    verbs = {one: set(getAllLemmas(one, upos="VERB").get("VERB", ())) for one in word if one.endswith("s")}
+    verbs = {one: set(_all_lemmas(one, upos="VERB").get("VERB", ())) for one in word if one.endswith("s")}
     return any(lemmas & word - {one} for one, lemmas in verbs.items())
 
 

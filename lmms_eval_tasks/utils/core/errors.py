@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -16,6 +18,26 @@ NAMED = 5
 
 class InputError(Exception):
     """Error for input of the user that cannot be used; its text is one complete message for the user."""
+
+
+@contextmanager
+def needs_package(requirement: str, what: str) -> Iterator[None]:
+    """Import what not everybody has: where it is missing, an `InputError` says how to install it.
+
+    Args:
+        requirement: What pip installs it by, such as an extra of a package, ``lmms-eval-tasks[building]``.
+        what: What cannot be done without it; the subject of the sentence ("Rendering scenes").
+
+    Raises:
+        InputError: an import in the block found no such module.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or requirement).partition(".")[0]
+        raise InputError(
+            f'{what} needs {package}, which is not installed. Remedy: pip install "{requirement}"'
+        ) from None
 
 
 class Problems:

@@ -235,9 +235,10 @@ def test_choices_that_cannot_be_used_are_listed_together(
 
 
 def test_without_diffusers_one_message_says_what_to_install(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "lmms_eval_tasks.models.video_diffusion.adapters", None)
+    monkeypatch.delitem(sys.modules, "lmms_eval_tasks.models.video_diffusion.adapters", raising=False)
+    monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(InputError) as stopped:
         make()
     assert str(stopped.value).strip() == (
-        'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
+        'video_diffusion needs diffusers, which is not installed. Remedy: pip install "lmms-eval-tasks[diffusion]"'
     )
