@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from lmms_eval_tasks.cli.app import NAME, app
-from lmms_eval_tasks.cli.options import split_examples
+from lmms_eval_tasks.cli.help import split_examples
 
 INTRODUCTION = f"""# Commands
 

@@ -212,7 +212,6 @@ BENCHMARK = Benchmark(
     official_prompt=hooks.OFFICIAL_PROMPT,
     predictions=submission.PREDICTIONS,
     variables=("LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_MATCHING"),
-    cli=masked.app,
     inquiries={
         "edit": Inquiry("descriptions", ask_descriptions),
         "revise": Inquiry("revision", lambda rows: ask_descriptions(rows, revised=True)),

@@ -23,8 +23,6 @@ BLACK = "the evidence is black"
 ADDED = "unable"
 """The field of a record that has the letter of the added option."""
 
-app = typer.Typer(no_args_is_help=True, help="Commands of CaST-Bench alone.")
-
 
 def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float, float]]]:
     """Return the times and boxes at which a question's clip is black: from a second up to another, and a box in
@@ -69,7 +67,6 @@ def mask_outcome(record: Record) -> str:
     return OUTCOMES[UNABLE if is_unable else record.outcome]
 
 
-@app.command()
 def still_answered(
     run: Annotated[Path, typer.Argument(help="Output folder of a run of cast_bench_masked: its latest run.")],
     out: Annotated[

@@ -3,38 +3,84 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Mapping
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import lmms_eval_tasks
-from lmms_eval_tasks.cli.bias import bias
-from lmms_eval_tasks.cli.board import board
-from lmms_eval_tasks.cli.check import check
-from lmms_eval_tasks.cli.compare import compare
-from lmms_eval_tasks.cli.export import export_app
-from lmms_eval_tasks.cli.humans import humans
-from lmms_eval_tasks.cli.launch import launch, sweep
-from lmms_eval_tasks.cli.merge import merge
-from lmms_eval_tasks.cli.new import new
-from lmms_eval_tasks.cli.options import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, print_warnings, show_examples
-from lmms_eval_tasks.cli.prepare import prepare_app
-from lmms_eval_tasks.cli.prompts import prompts_app
-from lmms_eval_tasks.cli.report import report
-from lmms_eval_tasks.cli.rescore import rescore
-from lmms_eval_tasks.cli.sample import sample, tiny_vlm
-from lmms_eval_tasks.cli.submit import submit, validate
-from lmms_eval_tasks.cli.views import views
-from lmms_eval_tasks.registry import load_announced, registry
+from lmms_eval_tasks.cli.commands import CommandPlace, LazyCommands, LazyGroup, lazy_group
+from lmms_eval_tasks.cli.help import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, print_warnings
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import name_full_disk
 from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables, printable_lines
 
+NAME = "lmms-eval-tasks"
+EPILOG = f"""Each command shows examples: {NAME} report --help
+To complete commands and options with Tab: {NAME} --install-completion"""
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    DATA: {
+        "sample": "sample:sample",
+        "prepare": "prepare:prepare_app",
+        "check": "check:check",
+        "bias": "bias:bias",
+        "new": "new:new",
+    },
+    RUN: {
+        "prompts": "prompts:prompts_app",
+        "views": "views:views",
+        "launch": "launch:launch",
+        "sweep": "launch:sweep",
+        "merge": "merge:merge",
+        "tiny-vlm": "sample:tiny_vlm",
+        "path": "path:path",
+    },
+    LOOK: {"report": "report:report", "rescore": "rescore:rescore"},
+    COMPARE: {
+        "compare": "compare:compare",
+        "board": "board:board",
+        "submit": "submit:submit",
+        "validate": "submit:validate",
+        "export": "export:export_app",
+    },
+    PEOPLE: {"humans": "humans:humans"},
+}
+"""Our commands in the groups of `--help`, each with its module in this folder and its name there."""
+GROUP = "lmms_eval_tasks.commands"
+"""CommandPlace points of further commands, ours and other packages': ``yocausal.rank`` is `rank` of the group `yocausal`."""
 
-class _Commands(TyperGroup):
+
+def find_commands() -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The commands by name, ours first, and which of others' have a name that is taken."""
+    commands: dict[str, Any] = {}
+    for panel, places in COMMANDS.items():
+        for name, place in places.items():
+            commands[name] = CommandPlace(f"{NAME} {name}", f"{__package__}.{place}", panel)
+    groups: dict[str, dict[str, CommandPlace]] = {}
+    taken = []
+    own = lmms_eval_tasks.__name__
+    for point in sorted(entry_points(group=GROUP), key=lambda one: (not one.value.startswith(f"{own}."), one.name)):
+        above, _, name = point.name.rpartition(".")
+        beside = groups.setdefault(above, {}) if above else commands
+        if name in beside:
+            package = point.dist.name if point.dist else point.value
+            taken.append(f"The command {point.name} of the package {package} cannot be used: its name is taken.")
+        else:
+            beside[name] = CommandPlace(" ".join(filter(None, (NAME, above, name))), point.value)
+    for name, entries in sorted(groups.items()):
+        facts = {"help": f"Commands of {name} alone.", "rich_help_panel": ONE_BENCHMARK}
+        commands[name] = lazy_group(name, entries.values(), **facts)
+    return commands, tuple(taken)
+
+
+class _Commands(LazyGroup):
     """Commands whose failures are the user's to mend: the message on stderr, exit status 1, no traceback."""
+
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(**facts)
+        commands, self.taken = find_commands()
+        self.commands = LazyCommands(commands.values())  # type: ignore[assignment]
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -46,43 +92,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from raised
 
 
-NAME = "lmms-eval-tasks"
-EPILOG = f"""Each command shows examples: {NAME} report --help
-To complete commands and options with Tab: {NAME} --install-completion"""
 app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, epilog=EPILOG)
-app.command(rich_help_panel=DATA)(sample)
-app.add_typer(prepare_app, name="prepare", rich_help_panel=DATA)
-app.command(rich_help_panel=DATA)(check)
-app.command(rich_help_panel=DATA)(bias)
-app.command(rich_help_panel=DATA)(new)
-app.add_typer(prompts_app, name="prompts", rich_help_panel=RUN)
-app.command(rich_help_panel=RUN)(views)
-app.command(rich_help_panel=RUN)(launch)
-app.command(rich_help_panel=RUN)(sweep)
-app.command(rich_help_panel=RUN)(merge)
-app.command("tiny-vlm", rich_help_panel=RUN)(tiny_vlm)
-app.command(rich_help_panel=LOOK)(report)
-app.command(rich_help_panel=LOOK)(rescore)
-app.command(rich_help_panel=COMPARE)(compare)
-app.command(rich_help_panel=COMPARE)(board)
-app.command(rich_help_panel=COMPARE)(submit)
-app.command(rich_help_panel=COMPARE)(validate)
-app.add_typer(export_app, name="export", rich_help_panel=COMPARE)
-app.command(rich_help_panel=PEOPLE)(humans)
-_own = {name.replace("_", "-"): benchmark.cli for name, benchmark in registry().benchmarks.items() if benchmark.cli}
-_announced = load_announced("lmms_eval_tasks.commands", "command")
-for _name, _command in _announced.found.items():
-    _benchmark, _, _last = _name.rpartition(".")
-    if _benchmark and _benchmark not in _own:
-        _own[_benchmark] = typer.Typer(no_args_is_help=True, help=f"Commands of {_benchmark} alone.")
-    _parent = _own.get(_benchmark, app)
-    if isinstance(_command, typer.Typer):
-        # Typer itself does not look at the group that a sub-app names.
-        _parent.add_typer(_command, name=_last, rich_help_panel=_command.rich_help_panel)
-    else:
-        _parent.command(_last)(_command)
-for _name, _commands in _own.items():
-    app.add_typer(_commands, name=_name, rich_help_panel=ONE_BENCHMARK)
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,24 +103,14 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+    from lmms_eval_tasks.registry import registry
+
     unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
-    print_warnings([*registry().faults, *_announced.faults, *unknown])
-
-
-@app.command(rich_help_panel=RUN)
-def path() -> None:
-    """Print the folder of the tasks, for `lmms-eval tasks list --include-path`.
-
-    Examples:
-        {command}
-        lmms-eval tasks list --include-path "$({command})"
-    """
-    typer.echo(Path(lmms_eval_tasks.__file__).parent)
-
-
-show_examples(app, NAME)
+    taken = context.command.taken if isinstance(context.command, _Commands) else ()
+    print_warnings([*registry().faults, *taken, *unknown])

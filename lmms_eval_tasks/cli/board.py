@@ -7,14 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import (
-    FormatOption,
-    NamesOption,
-    PriceOption,
-    TaskOption,
-    print_notes,
-    refuse_doubled,
-)
+from lmms_eval_tasks.cli.options import FormatOption, NamesOption, PriceOption, TaskOption, print_notes, refuse_doubled
 from lmms_eval_tasks.runs.costs import read_price
 from lmms_eval_tasks.runs.scores import SCORES, ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError

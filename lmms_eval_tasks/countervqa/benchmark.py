@@ -33,7 +33,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import NO, VERDICT_READER, YES
 from lmms_eval_tasks.api.people import Scale
 from lmms_eval_tasks.api.release import clock
-from lmms_eval_tasks.countervqa import card, errors, hooks, release, report
+from lmms_eval_tasks.countervqa import card, hooks, release, report
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, SPLIT, ClipGraph, CounterfactualQuestion
 
@@ -230,7 +230,6 @@ BENCHMARK = Benchmark(
     layouts=report.LAYOUTS,
     prepare=prepare,
     schema=lambda: COLUMNS,
-    cli=errors.app,
     inquiries=INQUIRIES,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
 )

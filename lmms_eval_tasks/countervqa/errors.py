@@ -33,8 +33,6 @@ KINDS: Mapping[Kind, str] = {
 """The kinds of answers, and how the paper's figures of B.2 are called in `published.json`."""
 Readability = Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)]
 
-app = typer.Typer(no_args_is_help=True, help="Commands of CounterVQA alone.")
-
 
 class AnswerAnalysis(RowForm):
     kind: Kind
@@ -51,7 +49,6 @@ class AnalysedItem(RowForm):
     prompt: str
 
 
-@app.command()
 def errors(
     run: Annotated[Path, typer.Argument(help="Output folder of a run of countervqa: its latest run.")],
     judge: Annotated[

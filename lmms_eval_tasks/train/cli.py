@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import TRAIN, print_warnings
+from lmms_eval_tasks.cli.help import TRAIN, print_warnings
 from lmms_eval_tasks.registry import load_announced, registry
 from lmms_eval_tasks.train.stages.choices import KEYS, PLUGIN, WEIGHTS, ChoiceSets, write_choices
 from lmms_eval_tasks.train.stages.commands import add_commands

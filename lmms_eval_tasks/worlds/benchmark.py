@@ -26,8 +26,6 @@ from lmms_eval_tasks.api.evidence import EVIDENCE_READER
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds import hooks, release, report
 from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SCORES, SPLIT
-from lmms_eval_tasks.worlds.export import export_app
-from lmms_eval_tasks.worlds.profile import profile
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
 
@@ -234,16 +232,6 @@ def _kind(subset: str, views: tuple[str, ...], **rest: Any) -> TaskKind:
     )
 
 
-app = typer.Typer(no_args_is_help=True, help="Commands of Worlds alone.")
-app.add_typer(export_app, name="export")
-app.command()(profile)
-
-
-@app.callback()
-def worlds() -> None:
-    """Commands of Worlds alone."""
-
-
 BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
@@ -291,6 +279,5 @@ BENCHMARK = Benchmark(
     },
     prepare=prepare,
     schema=own_columns,
-    cli=app,
     no_submission="Worlds has no leaderboard: everybody can compute its truth.",
 )

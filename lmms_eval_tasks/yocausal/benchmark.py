@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import typer
-
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
     PAIR_ACCURACY,
@@ -44,7 +42,7 @@ from lmms_eval_tasks.api.page import (
     timestep_plot,
 )
 from lmms_eval_tasks.api.people import HumanStudy
-from lmms_eval_tasks.yocausal import card, hooks, labelling, ranking, result_file
+from lmms_eval_tasks.yocausal import card, hooks, labelling, result_file
 from lmms_eval_tasks.yocausal.card import CARD, CAUSALITY, DISCRIMINABLE, FORWARD, SUBSETS, TASK, stratum
 from lmms_eval_tasks.yocausal.prepare import own_columns, prepare
 from lmms_eval_tasks.yocausal.result_file import losses_by_timestep
@@ -227,10 +225,6 @@ LAYOUTS = (
 
 # ---- all of it -----------------------------------------------------------------------------------------------------
 
-commands = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
-commands.command()(ranking.rank)
-commands.command()(labelling.label)
-
 DENOISING = TaskKind(
     metrics=card.METRICS,
     ask=hooks.ask,
@@ -273,7 +267,6 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=result_file.FORM,
     official_prompt=labelling.OFFICIAL_PROMPT,
-    cli=commands,
     inquiries=INQUIRIES,
     human_study=STUDY,
 )

@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import NAME, app
-from lmms_eval_tasks.cli.options import split_examples
+from lmms_eval_tasks.cli.help import split_examples
 from lmms_eval_tasks.host.model import identity as environment
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.utils.core.output import Format

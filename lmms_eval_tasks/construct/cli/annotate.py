@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import PEOPLE
+from lmms_eval_tasks.cli.help import PEOPLE
 from lmms_eval_tasks.construct.annotate import answer_files
 from lmms_eval_tasks.construct.annotate import plan as plans
 from lmms_eval_tasks.registry import find_benchmark

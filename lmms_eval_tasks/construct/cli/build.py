@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import typer
 
-from lmms_eval_tasks.cli.options import BUILD, command_of, print_warnings
+from lmms_eval_tasks.cli.help import BUILD, print_warnings
+from lmms_eval_tasks.cli.options import command_of
 from lmms_eval_tasks.construct.engine.running import BuiltSet
 from lmms_eval_tasks.registry import load_announced
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table

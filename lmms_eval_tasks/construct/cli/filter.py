@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import BUILD, AllowIncompleteOption, FormatOption, open_runs
+from lmms_eval_tasks.cli.help import BUILD
+from lmms_eval_tasks.cli.options import AllowIncompleteOption, FormatOption, open_runs
 from lmms_eval_tasks.construct.curation import shortcut_filters
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import BUILD, FormatOption, clips_folder
+from lmms_eval_tasks.cli.help import BUILD
+from lmms_eval_tasks.cli.options import FormatOption, clips_folder
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines, csv_text

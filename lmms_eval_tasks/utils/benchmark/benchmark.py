@@ -22,7 +22,6 @@ from lmms_eval_tasks.utils.scoring.record import ROTATED
 
 if TYPE_CHECKING:
     import datasets
-    import typer
 
     from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, RestoredContext
     from lmms_eval_tasks.utils.data.made import TimedBox
@@ -322,7 +321,6 @@ class Benchmark:
         predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
-        cli: Subcommands of its own.
         clip_names_are_ids: Whether a clip's name, below its split, is its id in the collection that it comes from.
         inquiries: Mode to how people are asked about it. Where its rows have options, people are asked these, and
             review them, without a word here; a mode ``answer`` of its own stands for all of that.
@@ -346,7 +344,6 @@ class Benchmark:
     predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
     variables: tuple[str, ...] = ()
-    cli: typer.Typer | None = None
     clip_names_are_ids: bool = False
     inquiries: Mapping[str, Inquiry] = field(default_factory=dict)
     human_study: HumanStudy | None = None
