@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 }
 """Our commands in the groups of `--help`, each with its module in this folder and its name there."""
 GROUP = "lmms_eval_tasks.commands"
-"""CommandPlace points of further commands, ours and other packages': ``yocausal.rank`` is `rank` of the group `yocausal`."""
+"""Entry points of further commands, ours and other packages': ``yocausal.rank`` is `rank` of the group `yocausal`."""
 
 
 def find_commands() -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -31,7 +31,7 @@ Groups = dict[str, tuple[tuple[str, ...], str]]
 """Group name to its tasks' names and its version."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # ten times faster, where there is one
     """Reads ``!function a.b.c`` as the text ``a.b.c``; nothing is imported."""
 
 

@@ -261,7 +261,8 @@ class RowForm(BaseModel):
     never a tuple; `pydantic.Field(min_length=3, max_length=3)` says how long it is.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # A form is built when the first row is read: commands import many and read few.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class ReleaseRow(RowForm):
