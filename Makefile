@@ -40,6 +40,9 @@ expected: install
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(AWAY) "$(TOP)/$(BIN)/lint-imports" --no-cache "$(TOP)/pyproject.toml"
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools
 
@@ -97,6 +100,13 @@ $(VENV)/.dependencies: setup.cfg tools/install.py $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[dev]"
 	touch $@
+
+# The share of lines and branches that the tests run; CONTRIBUTING.md has the last figure.
+coverage: install
+	$(PYTEST) -m "not measurement" --cov lmms_eval_tasks --cov-branch --cov-report term:skip-covered .
+
+release: install
+	tools/release.sh "$(VERSION)" "$(TOP)/$(BIN)/python"
 
 clean:
 	rm -rf build dist demo site $(NEWEST_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
+WORKFLOWS = sorted((MAKEFILE.parent / ".github" / "workflows").glob("*.yml"))
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*${TRAIN_ENV:+ in $TRAIN_ENV}" >> calls\n'
 INSTALL = "python tools/install.py"
 INSTALLS = f"{INSTALL} --no-deps --force-reinstall ."
@@ -102,3 +105,17 @@ def test_a_change_of_the_packages_is_installed_once(checkout: Path) -> None:
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__" / "a.pyc").write_text("")
     assert make(checkout) == []
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_calls_what_is_there(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE))
+    steps = [step for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values() for step in job["steps"]]
+    commands = [line for step in steps for line in step.get("run", "").splitlines()]
+    assert commands
+    for command in commands:
+        program, *words = command.removeprefix("sudo ").split()
+        if program == "make":
+            assert words and set(words) <= targets, command
+        else:
+            assert (MAKEFILE.parent / program).is_file(), command

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from lmms_eval_tasks.runs.dataframes import RunTables, load_runs
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.answers.hooks import RestoredContext
 from lmms_eval_tasks.utils.scoring.record import ChoiceLine, LogForm, PredictionLines, QuestionText, log_line
 
-__all__ = ["ChoiceLine", "LogForm", "PredictionLines", "QuestionText", "RestoredContext", "Run", "log_line", "read_run"]
+__all__ = [
+    "ChoiceLine",
+    "LogForm",
+    "PredictionLines",
+    "QuestionText",
+    "RestoredContext",
+    "Run",
+    "RunTables",
+    "load_runs",
+    "log_line",
+    "read_run",
+]

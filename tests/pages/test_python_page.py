@@ -16,7 +16,7 @@ from logged_runs import TASK, strong, weak, write_run
 from refusals import refusal
 from sample_runs import prepared_sample
 
-from lmms_eval_tasks import load_runs
+from lmms_eval_tasks.api.runs import load_runs
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.output import Number

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STRATUM = "stratum_"
 """Columns of strata begin so."""
@@ -25,7 +26,7 @@ _SCORES = {
 _ITEMS = {
     **dict.fromkeys(("run", "model", "task", "item_id", "group_id", "view"), "string"),
     "sample": "Int64",
-    "outcome": pd.CategoricalDtype([outcome.value for outcome in Outcome]),
+    "outcome": "category",
     "correct": "boolean",
     **dict.fromkeys(("reason", "expected", "answered"), "string"),
 }
@@ -72,7 +73,7 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
         OSError: where a file cannot be read.
 
     Examples:
-        >>> from lmms_eval_tasks import load_runs
+        >>> from lmms_eval_tasks.api.runs import load_runs
         >>> scores, items = load_runs("out/qwen", "out/internvl")  # doctest: +SKIP
         >>> scores[scores.leading][["run", "task", "value", "low", "high", "n"]]  # doctest: +SKIP
     """
@@ -111,4 +112,8 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: dict[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    import pandas as pd  # half a second, which every command would pay
+
+    outcomes = pd.CategoricalDtype([outcome.value for outcome in Outcome])
+    types = {name: outcomes if form == "category" else form for name, form in columns.items()}
+    return pd.DataFrame(rows, columns=list(columns)).astype(types)
