@@ -33,7 +33,7 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "stand_in").write_text(STAND_IN)
     (tmp_path / "stand_in").chmod(0o755)
     (tmp_path / "python").write_text(
-        f"{STAND_IN}mkdir -p .venv/bin\nfor name in python pip pytest ruff mypy; do cp stand_in .venv/bin/$name; done\n"
+        f"{STAND_IN}mkdir -p .venv/bin\nfor name in python pytest ruff mypy lint-imports check-jsonschema; do cp stand_in .venv/bin/$name; done\n"
     )
     (tmp_path / "python").chmod(0o755)
     return tmp_path
