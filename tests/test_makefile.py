@@ -32,8 +32,9 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / name).write_text("")
     (tmp_path / "stand_in").write_text(STAND_IN)
     (tmp_path / "stand_in").chmod(0o755)
+    made = "python pytest ruff mypy lint-imports check-jsonschema"
     (tmp_path / "python").write_text(
-        f"{STAND_IN}mkdir -p .venv/bin\nfor name in python pytest ruff mypy lint-imports check-jsonschema; do cp stand_in .venv/bin/$name; done\n"
+        f"{STAND_IN}mkdir -p .venv/bin\nfor name in {made}; do cp stand_in .venv/bin/$name; done\n"
     )
     (tmp_path / "python").chmod(0o755)
     return tmp_path
