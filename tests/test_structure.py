@@ -1,16 +1,13 @@
-"""The house: which package may import which, no cycles, no benchmark named outside its folder."""
+"""The house: what no module may name. Which package may import which is a contract of import-linter: pyproject.toml."""
 
 from __future__ import annotations
 
 import ast
-import graphlib
 import importlib.machinery
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import grimp
 import pytest
 from expected import read_sections
 
@@ -20,104 +17,12 @@ from lmms_eval_tasks.registry import registry
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 
-LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "": (
-        ("utils",),
-        ("registry",),
-        ("prompting", "runs"),
-        ("host", "sample"),
-        ("api",),
-        (*OWN, "models", "report"),
-        ("board", "testing", "finished", "export", "preview"),
-        ("launch",),
-        ("cli",),
-        ("construct", "train"),
-        ("plugin",),
-    ),
-    "utils": (
-        ("core",),
-        ("data",),
-        ("scoring",),
-        ("answers",),
-        ("judge",),
-        ("people", "submission", "reporting"),
-        ("benchmark",),
-    ),
-    "sample": (
-        ("drawn_clips", "tiny_vlm"),
-        ("words",),
-        ("scripts",),
-        ("solver",),
-        ("writers",),
-        ("write_sample",),
-    ),
-    "construct": (("engine",), ("curation",), ("annotate",), ("cli", *OWN)),
-    "train": (("rewards",), ("stages",), ("cli", *OWN)),
-}
-"""Packages and modules of a package, from the ground up; a module may import lower lines, and what is its own."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
 TESTS = Path(__file__).parent
 DECODERS = {"utils/data/clips.py"}
 REGISTRY_WIDE = ("tests/benchmarks/", "tests/test_plugin.py", "tests/test_structure.py")
 """Tests of every benchmark, which name none."""
-
-
-def build_graph(**options: bool) -> grimp.ImportGraph:
-    return grimp.build_graph("lmms_eval_tasks", cache_dir=None, **options)
-
-
-@pytest.fixture(scope="module")
-def graph() -> grimp.ImportGraph:
-    return build_graph(exclude_type_checking_imports=True)
-
-
-def imports(graph: grimp.ImportGraph, inside: str) -> Iterator[tuple[str, str]]:
-    """Modules below a name, with what they import of ours."""
-    for module in sorted(graph.modules):
-        if module.startswith(inside):
-            yield from ((module, name) for name in sorted(graph.find_modules_directly_imported_by(module)))
-
-
-def check_cycles(graph: grimp.ImportGraph, inside: str) -> None:
-    found: dict[str, set[str]] = {}
-    for module, name in imports(graph, inside):
-        found.setdefault(module, set()).add(name)
-    assert len(found) > 40
-    graphlib.TopologicalSorter(found).prepare()
-
-
-@pytest.mark.parametrize("package", LAYERS)
-def test_a_package_imports_one_way(graph: grimp.ImportGraph, package: str) -> None:
-    inside = f"lmms_eval_tasks.{package}.".replace("..", ".")
-    levels = {name: level for level, line in enumerate(LAYERS[package]) for name in line}
-    wrong = []
-    for module, name in imports(graph, inside):
-        one, other = (path.removeprefix(inside).partition(".")[0] for path in (module, name))
-        if name.startswith(inside) and one != other and levels[one] <= levels[other]:
-            wrong.append(f"{module} imports {name}")
-    assert not wrong, "\n".join(wrong)
-
-
-def test_there_are_no_cycles(graph: grimp.ImportGraph) -> None:
-    check_cycles(graph, "lmms_eval_tasks.")
-
-
-@pytest.mark.slow
-def test_utils_name_nothing_above_them_and_have_no_cycles_for_types_alone_either() -> None:
-    """They are handed benchmarks and look none up."""
-    with_types = build_graph()
-    check_cycles(with_types, "lmms_eval_tasks.utils.")
-    wrong = [
-        f"{module} imports {name}"
-        for module, name in imports(with_types, "lmms_eval_tasks.utils.")
-        if name != "lmms_eval_tasks" and not name.startswith("lmms_eval_tasks.utils")
-    ]
-    above = re.compile(rf"\blmms_eval_tasks\.(?:{'|'.join(name for line in LAYERS[''][1:] for name in line)})\b")
-    for path in MODULES:
-        if path.is_relative_to(PACKAGE / "utils"):
-            wrong += [f"{path}: {text}" for text in names_in_code(path) if above.search(text)]
-    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.slow
