@@ -96,6 +96,11 @@ class View:
         return not self.in_every_order and self.shown is not Shown.MASKED
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether what is shown is one frame that is drawn at random, as filters of single frames need it."""
+        return self.position.startswith("random")
+
+    @property
     def is_made(self) -> bool:
         """Whether what is shown has to be made of the clip."""
         return self.shown in (Shown.FRAME, Shown.SHUFFLED, Shown.REVERSED, Shown.MASKED)
@@ -242,6 +247,8 @@ class TaskKind:
             By default all that need nothing but a clip, a question and options.
         by_option: Columns with an entry for each option, in the options' order, which are moved with them.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
+        guess_prompt: Id of the prompt that asks for a guess from one frame drawn at random, with the fields of its own;
+            by default its own prompt is asked. It is for filters of what single frames give away.
         masking: How its evidence is blacked out; the view of masked clips needs it.
         best_of: Name of the score of which its authors report the best of several runs: `report` shows how far such a
             choice alone lifts it.
@@ -276,6 +283,7 @@ class TaskKind:
     views: tuple[str, ...] = (*VIEWS, *OPTION_VIEWS)
     by_option: tuple[str, ...] = ("options",)
     frame: str = "centre"
+    guess_prompt: str = ""
     masking: Masking | None = None
     best_of: str = ""
 
