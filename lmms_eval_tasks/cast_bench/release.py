@@ -38,9 +38,9 @@ USUAL_OPTIONS = range(4, 7)
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"
-REVERSED = "Evidence that ends before it starts, of which no box counts"
+REVERSED = "Evidence that ends before it starts, whose boxes do not count"
 UNNAMED = "Evidence whose evidence_instance_id is no text, grouped as the official code does"
-ODD_SECONDS = "Evidence with boxes at what is no second, read as the official code does"
+ODD_SECONDS = "Evidence with boxes at keys that are no seconds, read as the official code does"
 ODD_BOXES = "Evidence with boxes that are not four numbers, left out as in the official code"
 
 _LONGEST_TIME = 64

@@ -33,8 +33,23 @@ from lmms_eval_tasks.utils.core.files import name_full_disk
 from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables, printable_lines
 
 
+def _show_flags_bare(command: Any) -> None:
+    """Have `--help` show a flag without a type, for it takes no value: a newer Typer writes `--stats <bool>`."""
+    own_help = command.get_help_option(typer.Context(command))
+    for option in [*command.params, *([own_help] if own_help else [])]:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
+    for inner in getattr(command, "commands", {}).values():
+        _show_flags_bare(inner)
+
+
 class _Commands(TyperGroup):
     """Commands whose failures are the user's to mend: the message on stderr, exit status 1, no traceback."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        # Typer adds the options for completion last.
+        _show_flags_bare(self)
+        return super().get_params(ctx)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -97,7 +112,7 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+    """Video causal-reasoning benchmarks for lmms-eval: prepare data, run, report, compare and submit; make new sets."""
     unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
     print_warnings([*registry().faults, *_announced.faults, *unknown])
 

@@ -136,7 +136,7 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """Detection beside the paper's figure of its appendix B.2, and the verdicts given it."""
     models = published_models(FOLDER, source="CounterVQA paper B.2", metric="event-detection question accuracy")
-    note = "The paper does not say of which actions it asked; a set of absent actions alone rewards a constant no."
+    note = "The paper does not say which actions it asked about; a set of absent actions alone rewards a constant no."
     return (
         ReferencedMetric(card.DETECTION, published=models, note=note),
         ReferencedMetric(card.DETECTION_BALANCED, 50.0),

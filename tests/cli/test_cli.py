@@ -306,3 +306,5 @@ def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference() 
         assert len(set(examples)) >= 2 and all(f"{NAME} {words}" in line for line in examples), words
         assert f"# `{words}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples), words
         assert all(f" {line} " in printed for line in examples), printed
+        assert "<bool>" not in printed, "a flag takes no value"
+    assert "<bool>" not in shown_help()

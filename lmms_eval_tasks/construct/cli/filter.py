@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 filter_app = typer.Typer(
-    no_args_is_help=True, help="List pairs that models solve by a shortcut.", rich_help_panel=BUILD
+    no_args_is_help=True, help="List pairs solvable without the video.", rich_help_panel=BUILD
 )
 
 OUT = "Where to write what became of each pair, and why, as JSON lines."
@@ -76,7 +76,7 @@ def blind(
     allow_incomplete: AllowIncompleteOption = False,
     form: FormatOption = None,
 ) -> None:
-    """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them.
+    """List the pairs whose two items a model gets right without the clip, as CausalVQA removed them.
 
     Examples:
         lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --out blind.jsonl

@@ -164,7 +164,7 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
             )
         if (out / QUESTIONS).exists() and not replace:
             hint = f"{failed:,} of {asked:,} steps of models brought no usable reply; " if failed else ""
-            hint = f"{hint}{out / FAILED} has what was made."
+            hint = f"{hint}{out / FAILED} has the files of this build."
             refuse_smaller(out, FACTS, lambda facts: facts["counts"]["kept"], counts["kept"], hint)
         for uid in questions if config.clips is not None else ():
             name = by_uid[uid].take.clip
