@@ -24,7 +24,9 @@ from lmms_eval_tasks.utils.core.output import open_output
 def board(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Output folders of runs, or folders of scores and cards alone (the latest run of each is taken)."),
+        typer.Argument(
+            help="Output folders of runs, or folders of scores and cards alone (the latest run of each is taken)."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Also write one HTML page that needs no network.")

@@ -41,7 +41,9 @@ def humans(
         Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct]; or of ratings.")
     ],
     items: Annotated[str, typer.Option(help=ITEMS_HELP)] = "",
-    mode: Annotated[str, typer.Option(help="Mode in which people were asked about a prepared split, as of `annotate plan`.")] = ANSWER,
+    mode: Annotated[
+        str, typer.Option(help="Mode in which people were asked about a prepared split, as of `annotate plan`.")
+    ] = ANSWER,
     by: Annotated[
         str, typer.Option(help="Stratum columns; a difficulty that the items lack comes from the responses.")
     ] = "",

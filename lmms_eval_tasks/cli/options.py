@@ -62,9 +62,7 @@ def show_examples(app: typer.Typer, called: str) -> None:
 AllowIncompleteOption = Annotated[
     bool, typer.Option("--allow-incomplete", help="Also read interrupted runs, as far as they go.")
 ]
-NamesOption = Annotated[
-    list[str] | None, typer.Option("--name", help="Name of each run, in order.")
-]
+NamesOption = Annotated[list[str] | None, typer.Option("--name", help="Name of each run, in order.")]
 TaskOption = Annotated[str, typer.Option(help="Only this task or group.")]
 PriceOption = Annotated[
     str,

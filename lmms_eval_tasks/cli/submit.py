@@ -40,7 +40,10 @@ def submit(
         typer.Option(help="Another of the benchmark's files; its page lists them."),
     ] = "",
     allow_unofficial: Annotated[
-        bool, typer.Option("--allow-unofficial", help="Also write it for data other than the official release, such as the sample.")
+        bool,
+        typer.Option(
+            "--allow-unofficial", help="Also write it for data other than the official release, such as the sample."
+        ),
     ] = False,
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Also write it where items are missing or were not asked.")

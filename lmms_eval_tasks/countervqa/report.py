@@ -53,9 +53,7 @@ PROBE_COLUMNS = (
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 
-READABILITY_NOTE = (
-    "Readability, of 5, is by two people; of a run's answers `countervqa errors` has a judge rate it."
-)
+READABILITY_NOTE = "Readability, of 5, is by two people; of a run's answers `countervqa errors` has a judge rate it."
 TEACHER_NOTE = "The paper does not say on which questions it prompted the teacher, nor how it read the answers."
 
 

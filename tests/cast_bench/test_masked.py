@@ -54,7 +54,9 @@ def test_a_box_is_black_up_to_the_annotated_seconds_beside_its_own_within_its_sp
     reversed_span = row({"evidence_start_time": "00:02", "evidence_end_time": "00:01"})["evidence"]
     assert black(reversed_span) == [] == black("[]")
     # The subject is black as well, where there is evidence to be masked.
-    subject = row({"evidence_start_time": "00:00", "evidence_end_time": "00:00", "bboxes_in_range": {"0": [1, 2, 3, 4]}})
+    subject = row(
+        {"evidence_start_time": "00:00", "evidence_end_time": "00:00", "bboxes_in_range": {"0": [1, 2, 3, 4]}}
+    )
     assert black(evidence, subject["evidence"]) == [(1, 2, first), (1, 3, second), (0, 1, (1, 2, 3, 4))]
     assert black("[]", subject["evidence"]) == []
 
@@ -66,7 +68,7 @@ def test_the_subject_of_a_set_made_here_is_black_while_the_question_is_about_it(
     roles = {
         "id": "c#1", "video": question["video"], "question": question["question"], "subject": "man",
         "question_start_time": "00:00", "question_end_time": "00:02", "subject_boxes": seen,
-        "option_roles": {letter: "answer" if letter == question["answer"] else "text-based" for letter in question["options"]},
+        "option_roles": {**dict.fromkeys(question["options"], "text-based"), question["answer"]: "answer"},
     }  # fmt: skip
     for beside, black in ((None, []), (roles, [(0, 2, (4, 8, 20, 24)), (1, 3, (4, 8, 20, 24))])):
         if beside:

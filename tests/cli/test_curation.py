@@ -121,7 +121,7 @@ def test_pairs_that_single_frames_solve_are_listed_and_left_out_of_scores(expect
 
 
 def test_a_view_that_asks_for_no_guess_is_named() -> None:
-    """The paper's filter asks for a guess; the frame in the middle is its Table 4's control, asked in the task's words."""
+    """The paper's filter asks for a guess; that in the middle, its Table 4's control, is asked in the task's words."""
     centre = write_run(Path("centre"), SOLVED, (f"{SUBSET}_single_frame",), view="single_frame", frame=7)
     drawn, *_ = frame_runs(models=1)
     one = ("--models", "1", "--out", OUT)

@@ -31,7 +31,11 @@ RunOption = Annotated[
     Path | None, typer.Option(help="The finished run whose answers people are asked about.", show_default=False)
 ]
 TaskOption = Annotated[str, typer.Option(help="The run's task; needed where it has several.")]
-annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark: pages to answer on, and their answers as one file for `humans`.", rich_help_panel=PEOPLE)
+annotate_app = typer.Typer(
+    no_args_is_help=True,
+    help="Ask people about a prepared benchmark: pages to answer on, and one file of answers for `humans`.",
+    rich_help_panel=PEOPLE,
+)
 
 
 @annotate_app.command()

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.core.output import FittingTable
 
 
-filter_app = typer.Typer(
-    no_args_is_help=True, help="List pairs solvable without the video.", rich_help_panel=BUILD
-)
+filter_app = typer.Typer(no_args_is_help=True, help="List pairs solvable without the video.", rich_help_panel=BUILD)
 
 OUT = "Where to write what became of each pair, and why, as JSON lines."
 

@@ -19,9 +19,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
     GraphMeasures,

@@ -217,8 +217,8 @@ class TaskKind:
         warn: Of all graded items and the `TaskContext`, messages that are logged at the end of a run.
         extractor: Name and version of what reads answers; by default our reader of choices, or of losses.
         columns: Of the table that `report` prints; by default those of `utils.reporting.columns.usual_columns`.
-        references: The scores that are compared with chance, people and published models, the leading one first, given the
-            task's or group's name and how many items a run of it has; by default those that the card knows.
+        references: The scores that are compared with chance, people and published models, the leading one first, given
+            the task's or group's name and how many items a run of it has; by default those that the card knows.
         panels: Of a report page, given the task's or group's name; by default `utils.reporting.panels.usual_panels`.
         members: What the two items of a pair are called there, in the plural.
         item_view: What a page shows of an item, from its record and row; by default its clips.

@@ -266,9 +266,7 @@ class Build:
                 damages.add(error.where, error.what, remedy=error.remedy)
             elif error is not None:
                 reasons[name] = "unreadable"
-        damages.raise_if_any(
-            title, "earlier prepared data is untouched, and finished clips are kept for the next time"
-        )
+        damages.raise_if_any(title, "earlier prepared data is untouched, and finished clips are kept for the next time")
         placed = [videos / name for name in present if name not in reasons and name not in decoded]
         what = f"{split}: {'decoding' if whole else 'opening'} clips"
         for path in unreadable(placed, progress=progress, what=what, whole=whole):

@@ -104,7 +104,7 @@ def scatter_panel(
 ) -> Panel:
     """Two scores of the runs on two axes, with the published models and people that have both.
 
-    Where runs are of the whole official release, they alone are compared with published scores, and the others are left out.
+    Where runs are of the whole official release, they alone are compared with published scores, without the others.
 
     Args:
         title: What the panel shows.
