@@ -76,7 +76,7 @@ def name_scored(runs: Sequence[ScoredRun], names: Sequence[str] = ()) -> list[Bo
     ]
 
 
-SAME_DATA = "That these runs were asked the same items is not known: their cards do not say of which data they are."
+SAME_DATA = "That these runs were asked the same items is not known: their cards do not name their data."
 NO_RANK = "Runs without an interval have no rank."
 
 

@@ -35,7 +35,7 @@ from lmms_eval_tasks.api.people import TimedDescription
 from lmms_eval_tasks.api.release import download_dataset, read_metadata
 from lmms_eval_tasks.cast_bench import card, hooks, masked, open_ended, report, submission
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_option_kinds, frame_of, frame_size, read_items
+from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_roles, frame_of, frame_size, read_items
 
 CLIP_FOLDERS = ("", "videos")
 
@@ -68,7 +68,7 @@ def prepare(
     if (roles := questions.with_name(ROLES)).is_file():
         files[ROLES] = roles
         if not problems:
-            add_option_kinds(rows, roles, problems)
+            add_roles(rows, roles, problems)
     problems.raise_if_any(f"{questions.name} cannot be prepared", "nothing was written")
     clips: dict[str, Path | None] = {}
     for clip in (row["clip"] for row in rows):
@@ -107,7 +107,7 @@ def _find(source: str, videos: Path | None) -> tuple[Path, tuple[Path, ...], str
 def own_columns() -> dict[str, Any]:
     import pyarrow as pa
 
-    texts = ("question_type", "category", "subtype", "scene_category", "evidence")
+    texts = ("question_type", "category", "subtype", "scene_category", "evidence", "subject")
     return {
         **dict.fromkeys(texts, pa.string()),
         "width": pa.int64(),

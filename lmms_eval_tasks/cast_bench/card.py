@@ -100,9 +100,11 @@ def _types() -> Mapping[str, Any]:
     return content
 
 
-def type_definitions() -> dict[str, str]:
-    """Each of the sixteen types, as the paper spells them and in its order, to what its questions ask, in our words."""
-    return {entry["spellings"][0]: entry["asks"] for entry in _types()["subtypes"].values()}
+def type_definitions() -> dict[str, dict[str, str]]:
+    """Each of the sixteen types, as the paper spells them and in its order, to what its questions ask, and by which
+    rule one of them has one right answer, in our words."""
+    told = ("asks", "one_answer")
+    return {entry["spellings"][0]: {name: entry[name] for name in told} for entry in _types()["subtypes"].values()}
 
 
 def _words(text: str, left_out: Collection[str]) -> frozenset[str]:

@@ -24,12 +24,21 @@ ADDED = "unable"
 """The field of a record that has the letter of the added option."""
 
 
-def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float, float]]]:
-    """Return the times and boxes at which a question's clip is black: from a second up to another, and a box in
-    pixels."""
+TimedBoxes = list[tuple[float, float, tuple[float, float, float, float]]]
+"""From a second up to another, and a box in pixels."""
+
+
+def timed_boxes(row: Row) -> TimedBoxes:
+    """Return the times and boxes at which a question's clip is black: those of its evidence, and of its subject where
+    the set has them; none where its evidence has no box."""
+    evidence = _black(row["evidence"])
+    return [*evidence, *_black(row["subject"])] if evidence else []
+
+
+def _black(pieces: str) -> TimedBoxes:
     return [
         (max(second - 1, evidence.start), min(second + 1, evidence.end + 1), box)
-        for instance in read_truth(row["evidence"])
+        for instance in read_truth(pieces)
         for evidence in instance.evidences
         for second, box in zip(evidence.seconds, evidence.boxes, strict=True)
         if evidence.start <= second <= evidence.end

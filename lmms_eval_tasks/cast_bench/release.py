@@ -22,6 +22,7 @@ from lmms_eval_tasks.api.forms import Cell, ClipName, ReleaseRow, Text, mismatch
 from lmms_eval_tasks.api.release import (
     UnreadableClip,
     WholeText,
+    clock,
     describe,
     quote,
     read_released_json,
@@ -37,9 +38,9 @@ USUAL_OPTIONS = range(4, 7)
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"
-REVERSED = "Evidence that ends before it starts, of which no box counts"
+REVERSED = "Evidence that ends before it starts, whose boxes do not count"
 UNNAMED = "Evidence whose evidence_instance_id is no text, grouped as the official code does"
-ODD_SECONDS = "Evidence with boxes at what is no second, read as the official code does"
+ODD_SECONDS = "Evidence with boxes at keys that are no seconds, read as the official code does"
 ODD_BOXES = "Evidence with boxes that are not four numbers, left out as in the official code"
 
 _LONGEST_TIME = 64
@@ -166,6 +167,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
                 "scene_category": row.scene_category,
                 "option_kinds": row.distractor_types,
                 "evidence": evidence,
+                "subject": "[]",
             }
         )
         answered.setdefault(row.answer is not None, row.place)
@@ -242,7 +244,8 @@ def _warnings(items: list[dict[str, Any]]) -> list[str]:
 
 
 ROLES = "roles.jsonl"
-"""The file beside a set that was built here: what a release does not say, subjects and the role of each option."""
+"""The file beside a set that was built here: what a release does not say, subjects, their boxes and the role of each
+option."""
 ANSWER = "answer"
 """The role of the right option; the others are the kinds that the card names."""
 
@@ -256,11 +259,13 @@ class QuestionRoles(RowForm):
     subject: WholeText | None
     question_start_time: WholeText | None
     question_end_time: WholeText | None
+    subject_boxes: dict[str, str]
+    """A box for each second that the question is about, as evidence has them; none where it names no subject."""
     option_roles: dict[str, WholeText]
 
 
-def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Problems) -> None:
-    """Give the rows of a release the kind of each option, from the file of roles beside it."""
+def add_roles(rows: Sequence[dict[str, Any]], path: Path, problems: Problems) -> None:
+    """Give the rows of a release the kind of each option and the subject's boxes, from the file of roles beside it."""
     issues = Problems()
     lines = list(read_rows(path, QuestionRoles, issues, exact=False))
     if not issues and len(lines) != len(rows):
@@ -274,9 +279,32 @@ def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Probl
             issues.add("option_roles", "Expected a role for each option, but got", f"{describe(str(roles))} ({where})")
         elif [role == ANSWER for role in roles] != [letter == row["answer"] for letter in letters]:
             issues.add("option_roles", f"Expected {ANSWER} for the right option alone, but not in", where)
+        elif fault := _fault_of_subject(line):
+            issues.add("subject_boxes", f"Expected {fault}, but not in", where)
         else:
             row["option_kinds"] = [None if role == ANSWER else role for role in roles]
+            row["subject"] = json.dumps(_subject_evidence(line), ensure_ascii=False)
     problems.extend(issues, f"{path.name}, ")
+
+
+def _fault_of_subject(line: QuestionRoles) -> str:
+    """What is expected of the boxes of a question's subject and is not so; empty where they can be used."""
+    if bool(line.subject_boxes) != (line.subject is not None):
+        return "boxes where there is a subject, and none without one"
+    if not all(len(key) < 10 and key.isascii() and key.isdecimal() for key in line.subject_boxes):
+        return "whole seconds as keys"
+    if not all(official_box(box) is not None or _is_numbers(box) for box in line.subject_boxes.values()):
+        return 'each box as "[x1, y1, x2, y2]" in pixels'
+    return ""
+
+
+def _subject_evidence(line: QuestionRoles) -> list[dict[str, Any]]:
+    """The subject in the form of evidence, for the seconds that have boxes; none without one."""
+    if line.subject is None:
+        return []
+    seconds = sorted(map(int, line.subject_boxes))
+    times = {"evidence_start_time": clock(seconds[0]), "evidence_end_time": clock(seconds[-1])}
+    return [{**times, "evidence_instance_id": line.subject, "bboxes_in_range": line.subject_boxes}]
 
 
 def frame_size(path: Path) -> dict[str, int | None]:

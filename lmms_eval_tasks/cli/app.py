@@ -108,7 +108,7 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+    """Video causal-reasoning benchmarks for lmms-eval: prepare data, run, report, compare and submit; make new sets."""
     from lmms_eval_tasks.registry import registry
 
     unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})

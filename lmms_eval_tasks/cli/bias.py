@@ -24,7 +24,7 @@ def bias(
     ] = "",
     form: FormatOption = None,
 ) -> None:
-    """Show what the prepared questions give away without a clip: places, lengths, frequent answers, likely options.
+    """Show how far the text alone gives the answers away: by an option's place, length, frequency or likelihood.
 
     Examples:
         lmms-eval-tasks bias mvp

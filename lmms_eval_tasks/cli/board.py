@@ -17,7 +17,9 @@ from lmms_eval_tasks.utils.core.output import open_output
 def board(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Output folders of runs, or folders of scores and cards alone; of each its latest run."),
+        typer.Argument(
+            help="Output folders of runs, or folders of scores and cards alone (the latest run of each is taken)."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Also write one HTML page that needs no network.")
@@ -27,7 +29,7 @@ def board(
     price: PriceOption = "",
     form: FormatOption = None,
 ) -> None:
-    """Rank runs by their files of scores, as on a leaderboard; runs that do not differ significantly tie.
+    """Rank runs by their score files, as on a leaderboard; runs that do not differ significantly tie.
 
     Examples:
         lmms-eval-tasks board out/qwen out/internvl --out board.html

@@ -61,7 +61,7 @@ def check(
         bool,
         typer.Option(
             "--thorough",
-            help="Also check prompts, grading, scores, submission and versions on examples, for who makes a benchmark.",
+            help="Also check prompts, grading, scores, submission and versions on examples; for benchmark authors.",
         ),
     ] = False,
     keep: Annotated[

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from lmms_eval_tasks.cli import help as help_groups
-from lmms_eval_tasks.cli.help import show_examples, split_examples
+from lmms_eval_tasks.cli.help import show_examples, show_flags_bare, split_examples
 from lmms_eval_tasks.utils.core.errors import InputError
 
 
@@ -58,7 +58,9 @@ class CommandPlace:
         show_examples(above, self.words.rpartition(" ")[0])
         # A callback makes it a group, also of one command alone.
         above.callback()(lambda: None)
-        return typer.main.get_group(above).commands[self.name]
+        command = typer.main.get_group(above).commands[self.name]
+        _show_all_flags_bare(command)
+        return command
 
     @cached_property
     def listed(self) -> Listed:
@@ -81,6 +83,12 @@ class CommandPlace:
                         return Listed(str(help_text.value), self.panel or own)
         command = self.command
         return Listed(inspect.cleandoc(command.help or ""), command.rich_help_panel)
+
+
+def _show_all_flags_bare(command: Any) -> None:
+    show_flags_bare(command)
+    for below in getattr(command, "commands", {}).values():
+        _show_all_flags_bare(below)
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -111,6 +119,11 @@ class LazyCommands(Mapping[str, Any]):
 
 class LazyGroup(TyperGroup):
     """A group whose commands are imported when they are called."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        # Typer adds the options for completion last.
+        show_flags_bare(self)
+        return super().get_params(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         shown = copy.copy(self)

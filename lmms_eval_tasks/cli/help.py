@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import typer
 from typer.main import get_command_name
@@ -55,3 +56,11 @@ def show_examples(app: typer.Typer, called: str) -> None:
 def print_warnings(warnings: Iterable[str]) -> None:
     for warning in warnings:
         typer.echo(printable_lines(f"warning: {warning}"), err=True)
+
+
+def show_flags_bare(command: Any) -> None:
+    """Have `--help` show a flag without a type, for it takes no value: a newer Typer writes `--stats <bool>`."""
+    own_help = command.get_help_option(typer.Context(command))
+    for option in [*command.params, *([own_help] if own_help else [])]:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""

@@ -41,17 +41,19 @@ def humans(
         Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct]; or of ratings.")
     ],
     items: Annotated[str, typer.Option(help=ITEMS_HELP)] = "",
-    mode: Annotated[str, typer.Option(help="What was asked of a prepared split.")] = ANSWER,
+    mode: Annotated[
+        str, typer.Option(help="Mode in which people were asked about a prepared split, as of `annotate plan`.")
+    ] = ANSWER,
     by: Annotated[
         str, typer.Option(help="Stratum columns; a difficulty that the items lack comes from the responses.")
     ] = "",
     drop_disputed: Annotated[
         bool, typer.Option("--drop-disputed", help="Leave out questions whose most frequent answer is not the key.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write a summary of each question, as CSV.")] = None,
     labels_out: Annotated[
         Path | None,
-        typer.Option(help="Where to write which items people can tell, for `prepare … --labels`; of a study only."),
+        typer.Option(help="Write which items people can discriminate, for `prepare … --labels`; of a study only."),
     ] = None,
     run: Annotated[
         list[Path] | None,
@@ -61,7 +63,7 @@ def humans(
     allow_incomplete: AllowIncompleteOption = False,
     form: FormatOption = None,
 ) -> None:
-    """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people.
+    """Compute a human baseline from people's responses, which `annotate` can collect, and compare runs with people.
 
     Examples:
         lmms-eval-tasks humans people.csv --items causalvqa:debug
@@ -84,7 +86,7 @@ def humans(
     answers = read_human_responses(responses, asked, whole_pairs=pairs)
     summaries = baseline.summarise(join_pairs(answers) if pairs else answers)
     if pairs and not summaries:
-        raise InputError(f"{responses.name} holds no pair of which one person answered both clips.")
+        raise InputError(f"{responses.name} holds no pair whose two clips one person answered.")
     known = {name for one in (asked or {}).values() for name in one.strata}
     own = benchmark.card.strata_columns if benchmark is not None and pairs else ("type", "difficulty")
     columns = by.split(",") if by else [name for name in own if name in known] or ["difficulty"]

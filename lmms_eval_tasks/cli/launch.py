@@ -29,7 +29,7 @@ SlurmOption = Annotated[
     typer.Option(
         metavar="KEY=VALUE",
         show_default=False,
-        help="Run the parts as SLURM jobs that are asked for with this: time=240 (minutes), partition=gpu or "
+        help="Submit each part to SLURM with these sbatch options: time=240 (minutes), partition=gpu or "
         "another option of sbatch; repeat it for more.",
     ),
 ]
@@ -43,7 +43,7 @@ def launch(
     tries: TriesOption = 2,
     slurm: SlurmOption = None,
 ) -> None:
-    """Run a command in parts, each in a process of its own, and merge them; the same command goes on later.
+    """Split a run into parts, run them in parallel and merge; repeat the command to resume.
 
     Examples:
         {command} --shards 8 --jobs 4 -- bash evaluate.sh --tasks mvp --output_path out/mvp
@@ -86,14 +86,14 @@ def sweep(
     slurm: SlurmOption = None,
     form: FormatOption = None,
 ) -> None:
-    """Run a command with each of some settings, and show which is the smallest that is not worse than the best.
+    """Run a command with each of some settings, and show the smallest setting as good as the best.
 
     Examples:
         {command} --set max_num_frames=4,8,16 -- bash evaluate.sh --output_path out/frames
         {command} --set max_new_tokens=64,256 -- bash evaluate.sh --output_path out/tokens
 
     COMMAND is lmms-eval …, or anything that runs it and takes --output_path and --model_args. Each run is a part as of
-    `launch`, with an output path below that one. The same command goes on later, also with further values.
+    `launch`, with an output path below that one. Repeat the command to resume, also with further values.
     """
     from lmms_eval_tasks.launch.plan import make_sweep
     from lmms_eval_tasks.report.series import curve_tables, gather_series, seed_tables

@@ -12,11 +12,11 @@ from lmms_eval_tasks.utils.core.output import make_console
 
 def merge(
     runs: Annotated[
-        list[Path], typer.Argument(help="Output folder of each part, of which the latest; or its results file.")
+        list[Path], typer.Argument(help="Output folder of each part (its latest run is taken) or its results file.")
     ],
     out: Annotated[Path, typer.Option(help="New folder for results, sample logs and leaderboard files.")],
 ) -> None:
-    """Put the runs of all parts together to the whole run.
+    """Merge the parts of a run.
 
     LMMS_EVAL_TASKS_SHARD=i/N makes a run of one part. Needs the prepared data that the parts were made on, and no
     model, clip or judge. The runs of the parts are left as they are. Whatever is missing, twice, or not alike is

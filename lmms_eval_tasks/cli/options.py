@@ -17,11 +17,9 @@ from lmms_eval_tasks.utils.core.output import Format, Output
 from lmms_eval_tasks.utils.data.home import benchmark_dir, prepared_benchmark
 
 AllowIncompleteOption = Annotated[
-    bool, typer.Option("--allow-incomplete", help="Also the part that is there of a run that was cut short.")
+    bool, typer.Option("--allow-incomplete", help="Also read interrupted runs, as far as they go.")
 ]
-NamesOption = Annotated[
-    list[str] | None, typer.Option("--name", help="What to call a run; once for each, in their order.")
-]
+NamesOption = Annotated[list[str] | None, typer.Option("--name", help="Name of each run, in order.")]
 TaskOption = Annotated[str, typer.Option(help="Only this task or group.")]
 PriceOption = Annotated[
     str,

@@ -43,7 +43,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
                 raise
             except Exception as error:  # whatever somebody else's benchmark raises
                 why = blame(error, benchmark.folder)
-                raise InputError(f"{benchmark.card.title} cannot be prepared, for its prepare fails: {why}") from error
+                raise InputError(f"{benchmark.card.title}: preparation failed in its `prepare`: {why}") from error
         print_prepared(benchmark.name, splits)
 
     return command_of(benchmark.prepare, run, further)

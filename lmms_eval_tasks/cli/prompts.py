@@ -15,7 +15,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import make_console, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
 
-prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")
+prompts_app = typer.Typer(no_args_is_help=True, help="List prompts, and import official ones.")
 SHOWN = 16
 
 

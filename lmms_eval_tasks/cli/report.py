@@ -44,18 +44,19 @@ class Pairing(str, Enum):
 
 def report(
     runs: Annotated[
-        list[Path] | None, typer.Argument(help="Output folders of runs; of each its latest run.", show_default=False)
+        list[Path] | None,
+        typer.Argument(help="Output folders of runs (the latest run of each is taken).", show_default=False),
     ] = None,
     names: NamesOption = None,
     series: Annotated[list[str] | None, typer.Option(help=SERIES)] = None,
-    by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
+    by: Annotated[
+        str, typer.Option(help="Break scores down by these columns, such as type,difficulty; of one run.")
+    ] = "",
     layout: Annotated[
-        Tables | None, typer.Option(help="The tables of the benchmarks' papers instead, as these print them.")
+        Tables | None, typer.Option(help="Show the tables of the benchmarks' papers instead, as these print them.")
     ] = None,
     task: TaskOption = "",
-    card: Annotated[
-        bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")
-    ] = False,
+    card: Annotated[bool, typer.Option("--card", help="Print full run cards (model, data, settings).")] = False,
     html: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Also write one HTML page, with every item, that needs no network."),
@@ -76,12 +77,13 @@ def report(
         str, typer.Option(help="What people were asked, as for `humans`: BENCHMARK:SPLIT or a file.")
     ] = "",
     pairing: Annotated[
-        Pairing | None, typer.Option(help="Also pair accuracy with the partners of other pairs of the same question.")
+        Pairing | None,
+        typer.Option(help="Also compute pair accuracy over randomly re-paired clips of the same question."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
     without: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Also the scores without the groups that a filter removed: its file."),
+        typer.Option(dir_okay=False, help="Also score without the groups listed in this filter file."),
     ] = None,
     allow_incomplete: AllowIncompleteOption = False,
     price: PriceOption = "",

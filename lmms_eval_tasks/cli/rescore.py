@@ -19,7 +19,7 @@ DIFFERENT = 3
 
 
 def rescore(
-    run: Annotated[Path, typer.Argument(help="Output folder of a run, of which the latest; or its results file.")],
+    run: Annotated[Path, typer.Argument(help="Output folder (the latest run is taken) or a results file.")],
     out: Annotated[Path | None, typer.Option(help="New folder for results, sample logs and leaderboard files.")] = None,
     allow_incomplete: AllowIncompleteOption = False,
 ) -> None:

@@ -27,7 +27,7 @@ def submit(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="Output folder of a run: its latest run. Of a leaderboard as many as hold its tasks.",
+            help="Output folder of a run (the latest is taken); for a leaderboard, of all runs that hold its tasks.",
             show_default=False,
         ),
     ],
@@ -40,14 +40,17 @@ def submit(
         typer.Option(help="Another of the benchmark's files; its page lists them."),
     ] = "",
     allow_unofficial: Annotated[
-        bool, typer.Option("--allow-unofficial", help="Also of data that is not the official release, as a sample.")
+        bool,
+        typer.Option(
+            "--allow-unofficial", help="Also write it for data other than the official release, such as the sample."
+        ),
     ] = False,
     allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Also where items are missing or were not asked.")
+        bool, typer.Option("--allow-incomplete", help="Also write it where items are missing or were not asked.")
     ] = False,
     allow_sample: Annotated[bool, typer.Option("--allow-sample", hidden=True)] = False,
 ) -> None:
-    """Write the file that a leaderboard takes from a finished run, without its model; or all files that it takes.
+    """Write a leaderboard's submission file from a finished run; no model needed.
 
     Examples:
         lmms-eval-tasks submit mvp out/qwen-mvp --out mvp_mini.jsonl
@@ -71,7 +74,8 @@ def submit(
     if done.apart:
         console.print(f"{done.apart}: do not send it to a leaderboard.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
-    console.print(f"{name}, split {done.split}, {done.part}: {counts}")
+    of_part = f" (--part {part})" if part else ""
+    console.print(f"{name}, split {done.split}{of_part}: {counts}")
     if done.built.rows < done.items:
         console.print("warning: It is incomplete: a leaderboard should refuse it.", style="yellow")
     for note in done.built.notes:

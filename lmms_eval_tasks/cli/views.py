@@ -20,7 +20,7 @@ def views(
     ] = ",".join(CLIP_VIEWS),
     include_path: Annotated[str | None, typer.Option(help="A folder with further tasks.")] = None,
 ) -> None:
-    """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question.
+    """Write controls for other people's video tasks: without the clip, with one frame of it, without the question.
 
     Ours have their views by name, such as mvp_mini_blind.
 

@@ -58,7 +58,7 @@ def errors(
 ) -> None:
     """Have a judge say how each answer was reached and how readable its reasoning is; `report --html` shows it.
 
-    Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
+    Replies are kept as they come: an interrupted command resumes when it is repeated, and pays for none twice.
 
     Examples:
         lmms-eval-tasks countervqa errors out/qwen --judge gpt-4o
@@ -93,7 +93,7 @@ def errors(
     )
     if published:
         console.print(
-            "The paper's shares are of Qwen2.5-VL 7B's answers; how it told the kinds apart is not published."
+            "The paper's shares are of Qwen2.5-VL 7B's answers; how it distinguished the kinds is not published."
         )
     if failed:
         console.print(f"warning: not judged: {len(failed)} ({summarize_names(failed, 3)})", style="yellow")

@@ -23,12 +23,14 @@ AGREES_FROM = 7.0
 
 
 def ask(row: Row, settings: TaskSettings) -> str:
-    """The prompt: the question, and as it has fields for them the clip's timed actions and the action left out."""
+    """The prompt: the question, and as it has fields for them the clip's timed actions, their causal links, and the
+    action left out."""
     prompt = settings.prompt
     assert prompt is not None
     actions = timed_actions(row["graph"]) if "actions" in prompt.fields else ""
+    links = timed_links(row["graph"]) if "links" in prompt.fields else ""
     action = " ".join(str(row["action"]).split()) if "action" in prompt.fields else ""
-    return prompt.render(question=row["question"], actions=actions, action=action)
+    return prompt.render(question=row["question"], actions=actions, links=links, action=action)
 
 
 def timed_actions(text: str) -> str:
@@ -39,6 +41,18 @@ def timed_actions(text: str) -> str:
         who = f"{action.subject}: " if action.subject else ""
         lines.append(f"{clock(action.start)}{end} {who}{' '.join(action.text.split())}")
     return "\n".join(lines)
+
+
+NO_LINKS = "(none is known)"
+
+
+def timed_links(text: str) -> str:
+    """A clip's causal links, one per line in order of time: "00:03 C opens the fridge -> 00:05 C takes the milk"."""
+    graph = read_graph(text)
+    named = {one.id: f"{clock(one.start)} {' '.join(one.text.split())}" for one in graph.actions}
+    places = {name: place for place, name in enumerate(named)}
+    links = sorted(graph.links, key=lambda link: (places[link.cause], places[link.effect]))
+    return "\n".join(f"{named[link.cause]} -> {named[link.effect]}" for link in links) or NO_LINKS
 
 
 # The verdict, and the judged score.

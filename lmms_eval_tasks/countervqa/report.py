@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
@@ -52,7 +53,33 @@ PROBE_COLUMNS = (
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 
+READABILITY_NOTE = "Readability, of 5, is by two people; of a run's answers `countervqa errors` has a judge rate it."
+TEACHER_NOTE = "The paper does not say on which questions it prompted the teacher, nor how it read the answers."
+
+
+def _shown_to(entry: Mapping[str, Any]) -> str:
+    """A model of Table 1 without what it was shown, which is a column."""
+    return str(entry["model"]).partition(" (")[0]
+
+
 LAYOUTS = (
+    Layout(
+        "Table 1: a teacher that is shown the video (V), and the annotations too (V+A)",
+        ("CounterVQA paper Table 1",),
+        [
+            LayoutPlace(heading, task, metric, {"model": f"Qwen-2.5-VL 32B ({shown})"}, field=field)
+            for heading, metric, field in (
+                ("", VERDICT_ACCURACY, "value"),
+                (", readability", None, "readability_of_5"),
+            )
+            for heading, task, shown in (
+                (f"V{heading}", "countervqa", "video only"),
+                (f"V+A{heading}", "countervqa_annotated", "video + annotations"),
+            )
+        ],
+        name=_shown_to,
+        note=f"{TEACHER_NOTE} {READABILITY_NOTE}",
+    ),
     Layout(
         "Table 2: models by interaction and level",
         ("CounterVQA paper Table 2",),
@@ -67,6 +94,25 @@ LAYOUTS = (
             for (interaction, level), is_in in CELLS.items()
         ],
         note=OTHER_RULE,
+    ),
+    Layout(
+        "Table 3: training, step by step",
+        ("CounterVQA paper Table 3",),
+        [
+            LayoutPlace(AVERAGE, "countervqa", VERDICT_ACCURACY, {"level": "avg"}),
+            LayoutPlace("to the full training", "countervqa", None, {"level": "avg"}, field="delta_vs_full"),
+            *(
+                LayoutPlace(
+                    level,
+                    "countervqa",
+                    VERDICT_ACCURACY,
+                    {"level": level.removeprefix("L")},
+                    CELLS[TOTAL, level],
+                )
+                for level in LEVELS
+            ),
+        ],
+        note=f"{OTHER_RULE} Two rows of the paper have the same scores at L2 and L3.",
     ),
 )
 
@@ -88,7 +134,7 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """Detection beside the paper's figure of its appendix B.2, and the verdicts given it."""
     models = published_models(FOLDER, source="CounterVQA paper B.2", metric="event-detection question accuracy")
-    note = "The paper does not say of which actions it asked; a set of absent actions alone rewards a constant no."
+    note = "The paper does not say which actions it asked about; a set of absent actions alone rewards a constant no."
     return (
         ReferencedMetric(card.DETECTION, published=models, note=note),
         ReferencedMetric(card.DETECTION_BALANCED, 50.0),

@@ -66,7 +66,7 @@ def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[P
         parts = [part for part in run.scores.parts if part.benchmark == benchmark and not facts.is_sample(part)]
         results = [result for part in parts for result in _results(run, part)]
         if not results or facts.card_of(parts[0]) is None:
-            reason = "a benchmark that is not installed here, or no score of which more or less is better"
+            reason = "a benchmark that is not installed here, or no score that is better when higher or lower"
             left_out += [f"{part.name}: {reason}" for part in parts]
             continue
         text = json.dumps(_record(run, benchmark, model, evaluator, results), indent=2, allow_nan=False) + "\n"

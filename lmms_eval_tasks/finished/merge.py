@@ -296,7 +296,7 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[LoggedItem]],
         assert known is not None, f"{task} has a version, and is of no benchmark"
         now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
         for digest in {part.run.card.get(f"{TASK}{task}", {}).get("data sha256") for part in parts} - {None, now}:
-            what = f"Expected the data of the parts, {str(digest)[:8]}, but what is prepared here is {now[:8]}."
+            what = f"Expected the data of the parts, {str(digest)[:8]}, but the data prepared here is {now[:8]}."
             problems.add(task, what, remedy=PREPARE)
         start, number = parts[0].offset, parts[0].tasks[task]
         held = Counter(dict.fromkeys(range(start, start + number), 0))

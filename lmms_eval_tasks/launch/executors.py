@@ -267,7 +267,7 @@ def read_parameters(given: Iterable[str]) -> dict[str, Any]:
         named[key.strip().replace("-", "_")] = int(value) if value.isdecimal() else value
     if not isinstance(named.get("time"), int):
         raise InputError(
-            "Expected --slurm time=MINUTES, a whole number, for each part. A part that runs out of time goes on in the "
+            "Expected --slurm time=MINUTES, a whole number, for each part. A part that runs out of time resumes in the "
             "same job, up to three times."
         )
     own = set(_get_default_parameters())

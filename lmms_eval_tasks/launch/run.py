@@ -98,7 +98,7 @@ def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[Laun
         show.note("Ending the parts that are worked on.")
         _end(running, jobs)
         raise InputError(
-            f"Interrupted: {len(done)} of {len(plan.parts)} parts are done. The same command goes on."
+            f"Interrupted: {len(done)} of {len(plan.parts)} parts are done. Repeat the command to resume."
         ) from None
 
 

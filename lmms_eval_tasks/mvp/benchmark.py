@@ -554,6 +554,8 @@ BENCHMARK = Benchmark(
             references=references,
             members="clips",
             log_form=ChoiceLine,
+            # Appendix C.3: the filter's models are asked for their best guess by common sense.
+            guess_prompt="mvp_best_guess",
         )
     },
     layouts=LAYOUTS,

@@ -150,7 +150,7 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
         what = f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got {got}."
         thing = "the folder"
     if what:
-        remedy = f"unpack the download again, or delete {thing} to go on without this clip."
+        remedy = f"unpack the download again, or delete {thing} to continue without this clip."
         problems.add(str(place), what, remedy=remedy)
         return RawClip(None, str(name))
     return RawClip(scene_clip(place) if is_folder else webm_clip(place) if is_webm else place, str(name))
@@ -184,7 +184,7 @@ MOST = 10_000_000
 """Episodes of a dataset; Language Table has 442,226."""
 TOGETHER = BLOCK = 16
 """Files that are read in turns, and episodes that are taken from a file in one turn."""
-_DAMAGED = "copy it again, or delete it to go on without its episodes."
+_DAMAGED = "copy it again, or delete it to continue without its episodes."
 _OTHERS = f"copy {INFO} and the files again, all of one version of the dataset."
 _HEAD, _CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
 
@@ -398,7 +398,7 @@ class ConvertedClip:
             if decoded != coded:
                 raise UnreadableClip(f"Expected the clip that was made to have {coded} frames, but got {decoded}.")
         except UnreadableClip as error:
-            remedy = "get it again, or delete it to go on without this clip."
+            remedy = "get it again, or delete it to continue without this clip."
             raise DamagedSource(self.where, str(error), remedy) from error
 
 

@@ -97,7 +97,7 @@ def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: 
         with suppress(OSError, ValueError):
             known = checkpoint is not None and AutoConfig.from_pretrained(checkpoint)
         if not known:
-            stands_in = checkpoint or "a checkpoint, of which none is named"
+            stands_in = checkpoint or "a checkpoint that nothing names"
             family = "qwen3_vl" if "qwen3" in f"{model} {checkpoint}".lower() else "qwen2_5_vl"
             tiny = write_tiny_vlm(Path(folder), family=family)
             arguments = ",".join(part for part in (arguments, f"pretrained={tiny}") if part)
@@ -318,7 +318,7 @@ def _print_item(console: Console, item: ShownItem) -> None:
             console.print(f"warning: {clip.name}: {fault}.", style="yellow", soft_wrap=True)
     if item.first_text is not None:
         here = f"transformers {metadata.version('transformers')}"
-        console.print(f"Position of the first text token after what is shown: {item.first_text} by {here}.")
+        console.print(f"Position of the first text token after the clip: {item.first_text} by {here}.")
         if item.reference is not None:
             same = "the same" if item.reference == item.first_text else str(item.reference)
             console.print(f"By {RELEASED_WITH}, which the weights were released with: {same}.")

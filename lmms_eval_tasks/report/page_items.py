@@ -195,12 +195,12 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
 def _open_rows(name: str, data_set: DataSet) -> TaskRows:
     task = registry().find_task(name)
     if task is None:
-        return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
+        return TaskRows(None, {}, "No prepared data belongs to this task: the page shows what the sample log has.")
     missing = "Questions and clips are not at hand"
     try:
         table, manifest = read_table(task.benchmark.card, task.split)
     except InputError as error:
-        return TaskRows(task, {}, f"{missing}, what is shown comes from the sample log. {error}")
+        return TaskRows(task, {}, f"{missing}; the page shows what the sample log has. {error}")
     if not data_set.may_share(manifest.data_set):
         return TaskRows(task, {}, f"{missing}: the run is of {data_set.text}, {manifest.data_set.text} is prepared.")
     return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})

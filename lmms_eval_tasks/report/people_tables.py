@@ -94,7 +94,7 @@ class SharedTask:
         """What is difficult for runs and people, and which options are chosen where both err."""
         items, runs = self.shared.items, range(len(self.labels))
         headings = ("", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
-        table = FittingTable(f"{self.name}: what is difficult, and what is chosen where both err", headings)
+        table = FittingTable(f"{self.name}: which items are difficult, and the choice where both err", headings)
         table.signature = self.signature
         alone = []
         for run, label in enumerate(self.labels):

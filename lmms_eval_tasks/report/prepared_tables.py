@@ -59,7 +59,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
 def describe_unreadable(facts: SplitManifest) -> str:
     """A sentence on the missing clips of a split that are there and cannot be shown; empty where there are none."""
     names = [entry.clip for entry in facts.missing if entry.reason == "unreadable"]
-    return f" What is there of {summarize_names(names, 3)} cannot be decoded to its end." if names else ""
+    return f" {summarize_names(names, 3)} cannot be decoded to the end." if names else ""
 
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Sequence[ClipCount]) -> None:

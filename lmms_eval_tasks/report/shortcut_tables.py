@@ -95,7 +95,7 @@ HOW = (
     "best."
 )
 PAIRED = "removed: of the right answers to items that count together, those in no group that is wholly right."
-WITHHELD = "The release withholds the keys, so no accuracy can be computed: only what the rules choose is shown."
+WITHHELD = "The release withholds the keys, so no accuracy can be computed: only the rules' choices are shown."
 
 
 def describe_set(one: ChoiceSet) -> str:
@@ -118,7 +118,7 @@ def score_table(one: ChoiceSet, rules: list[shortcuts.Shortcut]) -> FittingTable
     guess = shortcuts.chance(one.items, one.together)
     scores = [shortcuts.score_shortcut(rule, one.items, one.together) for rule in rules]
     with_pairs = guess.pair is not None
-    headings = ["what is chosen", "decided", "single accuracy", *([one.whole, "removed"] if with_pairs else [])]
+    headings = ["choice", "decided", "single accuracy", *([one.whole, "removed"] if with_pairs else [])]
     table = text_table(None, *headings)
     for score in (guess, *scores):
         cells: list[Cell] = [_share(score.decided), _cell(score.single, guess.single)]
@@ -146,7 +146,7 @@ def choice_table(one: ChoiceSet, rules: list[shortcuts.Shortcut]) -> FittingTabl
     """Without keys: of how many items each rule likes one option best, and how often it chooses alike in a group."""
     shares = {rule.name: shortcuts.same_choice(rule, one.items, one.together) for rule in rules}
     grouped = any(share is not None for share in shares.values())
-    table = text_table(None, "what is chosen", "decided", *(["same text in a group"] if grouped else []))
+    table = text_table(None, "choice", "decided", *(["same text in a group"] if grouped else []))
     for rule in rules:
         share = shares[rule.name]
         same = Number(None, unit="%") if share is None else _share(share, digits=1)

@@ -241,8 +241,8 @@ class Run:
         return tuple(item for item in log[0] if whole_id(item.record.item_id) in kept) if log else ()
 
 
-INCOMPLETE = "--allow-incomplete reads the part that is there."
-RUN_AGAIN = "The same command with the same output path goes on where the run was."
+INCOMPLETE = "--allow-incomplete reads it as far as it goes."
+RUN_AGAIN = "The same command with the same output path resumes the run."
 POINTER = re.compile(r"<task .+ of \w+: (\{[^{}]*\})>")
 """In the text of a task's hook, its pointer."""
 OWN_HOOK = ("<task ", "TaskState.")

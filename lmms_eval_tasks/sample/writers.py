@@ -140,6 +140,7 @@ _CAST_BENCH_BUILD = f"""\
 clips: ../videos
 tracks: tracks
 frames: 4
+questions: 2
 {_ROLES}"""
 _INSTANCE = "drawn_instance_{:03d}"
 

@@ -116,7 +116,7 @@ def prepare(
     """Prepare Worlds: run and render the scenes of the standard set, which comes with this package.
 
     Every scene is run again, with everything that might have been otherwise; where something else happens than where
-    the set was made, nothing is prepared. What is rendered is kept: an interrupted `prepare` goes on when it is called
+    the set was made, nothing is prepared. What is rendered is kept: an interrupted `prepare` resumes when it is called
     again.
 
     Returns:

@@ -34,7 +34,7 @@ def export() -> None:
 
 @export_app.command("countervqa")
 def export_countervqa(
-    out: Annotated[Path, typer.Option(help="Folder for the set; an interrupted export goes on.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder for the set; repeat the command to resume.", show_default=False)],
     scenes: Annotated[int, typer.Option(help="Scenes of each family.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="Of the scenes.", min=0)] = 0,
     family: Annotated[

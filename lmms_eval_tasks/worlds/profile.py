@@ -202,7 +202,7 @@ def _tasks_beside(task: str, run: RunRecords) -> Tasks:
 def profile(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs of worlds: the latest run of each.")],
     allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Also the part that is there of a run that was cut short.")
+        bool, typer.Option("--allow-incomplete", help="Also read interrupted runs, as far as they go.")
     ] = False,
 ) -> None:
     """Show which step of a causal answer fails: seeing, ordering, explaining, supposing, or showing.

@@ -350,7 +350,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
                 remedy="rename it.",
             )
         elif pair["item_id"] in file_of:
-            problems.add(name, f"Expected another name than {file_of[pair['item_id']]}, apart from the suffix.")
+            problems.add(name, f"Expected another name than {file_of[pair['item_id']]}, whatever the suffix.")
         else:
             file_of[pair["item_id"]] = name
             pairs.append(pair)

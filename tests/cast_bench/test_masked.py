@@ -44,10 +44,42 @@ def answer_with(letter: str) -> str:
 
 def test_a_box_is_black_up_to_the_annotated_seconds_beside_its_own_within_its_span() -> None:
     first, second = (20.0, 60.0, 60.0, 100.0), (30.0, 60.0, 70.0, 100.0)
-    assert timed_boxes(released()) == [(1, 2, first), (1, 3, second)]
-    assert timed_boxes(row({"bboxes_in_range": {"2": [2, 0, 22, 20]}})) == [(1, 3, (2, 0, 22, 20))]
-    reversed_span = row({"evidence_start_time": "00:02", "evidence_end_time": "00:01"})
-    assert timed_boxes(reversed_span) == [] == timed_boxes({"evidence": "[]"})
+
+    def black(evidence: str, subject: str = "[]") -> list[Any]:
+        return timed_boxes({"evidence": evidence, "subject": subject})
+
+    evidence = released()["evidence"]
+    assert black(evidence) == [(1, 2, first), (1, 3, second)]
+    assert black(row({"bboxes_in_range": {"2": [2, 0, 22, 20]}})["evidence"]) == [(1, 3, (2, 0, 22, 20))]
+    reversed_span = row({"evidence_start_time": "00:02", "evidence_end_time": "00:01"})["evidence"]
+    assert black(reversed_span) == [] == black("[]")
+    # The subject is black as well, where there is evidence to be masked.
+    subject = row(
+        {"evidence_start_time": "00:00", "evidence_end_time": "00:00", "bboxes_in_range": {"0": [1, 2, 3, 4]}}
+    )
+    assert black(evidence, subject["evidence"]) == [(1, 2, first), (1, 3, second), (0, 1, (1, 2, 3, 4))]
+    assert black("[]", subject["evidence"]) == []
+
+
+def test_the_subject_of_a_set_made_here_is_black_while_the_question_is_about_it(home: Path, tmp_path: Path) -> None:
+    """The file of roles gives it its boxes; a release, which has no such file, names no subject."""
+    question = released()
+    seen = {"0": "[-1, -1, -1, -1]", "1": "[4, 8, 20, 24]", "2": "[4, 8, 20, 24]"}
+    roles = {
+        "id": "c#1", "video": question["video"], "question": question["question"], "subject": "man",
+        "question_start_time": "00:00", "question_end_time": "00:02", "subject_boxes": seen,
+        "option_roles": {**dict.fromkeys(question["options"], "text-based"), question["answer"]: "answer"},
+    }  # fmt: skip
+    for beside, black in ((None, []), (roles, [(0, 2, (4, 8, 20, 24)), (1, 3, (4, 8, 20, 24))])):
+        if beside:
+            (tmp_path / "release" / "roles.jsonl").write_text(json.dumps(beside) + "\n", encoding="utf-8")
+        prepare_release(tmp_path / "release", question)
+        state = task_state("cast_bench_masked", Evaluation())
+        (asked,) = docs_of(state)
+        assert timed_boxes(asked) == [*timed_boxes({**asked, "subject": "[]"}), *black]
+        (shown,) = state.doc_to_visual(asked)
+        clip = clip_path("cast_bench", asked["clip"])
+        assert Path(shown) == mask_boxes(clip, timed_boxes(asked), ClipStore(home / "views", 1 << 30)).path
 
 
 def test_the_view_asks_with_an_added_option_about_the_masked_clip(

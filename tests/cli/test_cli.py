@@ -106,7 +106,7 @@ def test_prepare_and_check_show_a_warning_once(tmp_path: Path) -> None:
     # What is odd about a release and is scored is shown too.
     write_questions(tmp_path, [row({"evidence_end_time": "00:00", "evidence_start_time": "00:01"})])
     printed("prepare", "cast_bench", "--source", tmp_path)
-    odd = "warning: Evidence that ends before it starts, of which no box counts: 1 (line 1 evidence 1)."
+    odd = "warning: Evidence that ends before it starts, whose boxes do not count: 1 (line 1 evidence 1)."
     assert odd in call("check", "cast_bench").out
 
 
@@ -136,7 +136,7 @@ def test_check_finds_clips_and_tables_that_would_stop_a_run(
 
 
 def test_a_clip_that_lacks_its_end_is_named_by_prepare_and_check(tmp_path: Path) -> None:
-    release, said = sample_release(tmp_path), "What is there of debug/a.mp4 cannot be decoded to its end."
+    release, said = sample_release(tmp_path), "debug/a.mp4 cannot be decoded to the end."
     clip = release / "debug" / "videos" / "a.mp4"
     shutil.copy(CLIPS / "cut_short.mp4", clip)
     assert said in one_line(prepare(release).out) and said in call("check").err
@@ -306,3 +306,5 @@ def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference() 
         assert len(set(examples)) >= 2 and all(f"{NAME} {words}" in line for line in examples), words
         assert f"# `{words}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples), words
         assert all(f" {line} " in printed for line in examples), printed
+        assert "<bool>" not in printed, "a flag takes no value"
+    assert "<bool>" not in shown_help()

@@ -120,6 +120,16 @@ def test_pairs_that_single_frames_solve_are_listed_and_left_out_of_scores(expect
     assert listed()["a"]["removed"] is False
 
 
+def test_a_view_that_asks_for_no_guess_is_named() -> None:
+    """The paper's filter asks for a guess; that in the middle, its Table 4's control, is asked in the task's words."""
+    centre = write_run(Path("centre"), SOLVED, (f"{SUBSET}_single_frame",), view="single_frame", frame=7)
+    drawn, *_ = frame_runs(models=1)
+    one = ("--models", "1", "--out", OUT)
+    said = [" ".join(printed("filter", "single-frame", run, *one).split()) for run in (centre, drawn)]
+    assert [f"{SUBSET}_single_frame was asked in the task's own words" in text for text in said] == [True, False]
+    assert "own words" not in said[1]
+
+
 def test_runs_that_cannot_be_filtered_are_refused(expected: Any) -> None:
     runs = frame_runs(models=2)
     whole = write_run(Path("whole"), SOLVED, (SUBSET,))

@@ -89,6 +89,13 @@ def test_prompts_show_the_question_the_timed_actions_and_the_action_of_the_probe
     plain, annotated = (task_state(name).doc_to_text(asked) for name in (TASK, "countervqa_annotated"))
     assert "Had {it} not?" in plain and "hits" not in plain
     assert "Had {it} not?" in annotated and "00:05 hits {it}\n" in annotated
+    assert "\n(none is known)\n" in annotated
+    graph = json.loads(asked["graph"])
+    graph["actions"] += [{"id": "a2", "start": 65, "text": "cries  out"}, {"id": "a3", "start": 70, "text": "waits"}]
+    graph["links"] = [{"cause": one, "effect": other} for one, other in (("a2", "a3"), ("a1", "a2"))]
+    shown = task_state("countervqa_annotated").doc_to_text({**asked, "graph": json.dumps(graph)})
+    links = "\n00:05 hits {it} -> 01:05 cries out\n01:05 cries out -> 01:10 waits\n"
+    assert links in shown and "(none is known)" not in shown and "->" not in plain
     text = task_state(PROBE).doc_to_text(asked)
     assert 0 < text.index(asked["question"]) < text.index("sneezes {twice}") < text.index("Happened:")
     state = task_state(PROBE, kwargs={"prompt": "countervqa_probe_before"})

@@ -158,7 +158,7 @@ def test_a_failed_part_is_tried_again_and_ctrl_c_cancels_what_runs_and_what_is_q
     wait_for(lambda: len(commands(tmp_path / "other")) == 2)
     launcher.send_signal(signal.SIGINT)
     output, _ = launcher.communicate(timeout=120)
-    assert launcher.returncode == 1 and "Interrupted: 0 of 3 parts are done. The same command goes on." in output
+    assert launcher.returncode == 1 and "Interrupted: 0 of 3 parts are done. Repeat the command to resume." in output
     wait_for(lambda: not queue(slurm))
     assert commands(tmp_path / "other") == [] and answered(tmp_path / "other") == Counter()
 

@@ -54,6 +54,25 @@ def views_made(home: Path) -> list[Path]:
     return list((home / "views").glob("??/[!.]*"))
 
 
+def test_a_frame_drawn_at_random_is_asked_for_a_guess_where_its_filter_does(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MVP, appendix C.3; the control of its Table 4, and benchmarks without such a filter, ask in the task's words."""
+    row = {"question": "Left or right?", "options": ["Left", "Right"], "asked": True}
+
+    def asked(view: str, task: str = "mvp_mini_temporal_reasoning") -> str:
+        text: str = task_state(f"{task}_{view}" if view else task).doc_to_text(row)
+        return text
+
+    whole, guessed = asked(""), asked("single_frame_random3")
+    assert "best guess" in guessed and "Question: Left or right?" in guessed and "(A) Left" in guessed
+    assert "best guess" not in whole
+    assert {asked(f"single_frame{place}") for place in ("", "_first", "_centre", "_last")} == {whole}
+    assert "best guess" not in asked("single_frame_random3", TASK)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter")
+    assert asked("single_frame_random3") == asked("")
+
+
 ROW = {"item_id": "1", "clip": "1.mp4", "clip_backward": "1_back.mp4", "clip_present": True, "asked": True}
 
 

@@ -73,7 +73,7 @@ def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
     launcher.send_signal(signal.SIGINT)
     output, _ = launcher.communicate(timeout=120)
     assert launcher.returncode == 1
-    assert output.endswith("Interrupted: 0 of 3 parts are done. The same command goes on.\n"), output
+    assert output.endswith("Interrupted: 0 of 3 parts are done. Repeat the command to resume.\n"), output
     assert not any(processes_of(out / "parts").values())
     (out / "go").touch()
     output, _ = launch_items(out, "--items", str(ITEMS), "--wait", "--child").communicate(timeout=240)

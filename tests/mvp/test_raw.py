@@ -272,7 +272,7 @@ def test_a_damaged_source_is_named_and_no_film_that_was_cut_short_is_taken(tmp_p
         with pytest.raises(DamagedSource) as caught:
             made(tmp_path, clip)
         assert not (tmp_path / "made.mp4").exists() and not list(tmp_path.glob(".*"))
-        assert caught.value.remedy == "get it again, or delete it to go on without this clip."
+        assert caught.value.remedy == "get it again, or delete it to continue without this clip."
         messages.append(re.sub(r"least [\d,]+ of", "least N of", str(caught.value)))
 
     path = write_webm(tmp_path / "1.webm", frames=24)

@@ -209,7 +209,7 @@ def test_links_to_files_lead_somewhere_and_a_benchmark_s_page_names_its_files() 
             assert (page.parent / target).exists(), (page, target)
         if page.parent.parent.name == "lmms_eval_tasks":
             table = next(part for part in text.split("\n\n") if part.startswith("| file |"))
-            assert table.startswith("| file | what is in it |\n| --- | --- |\n| [benchmark.py](benchmark.py) |"), page
+            assert table.startswith("| file | contents |\n| --- | --- |\n| [benchmark.py](benchmark.py) |"), page
             named = set(re.findall(r"\]\(([^)]+)\)", table))
             tasks = {path.name for path in page.parent.glob("*.yaml") if path.stem.startswith(page.parent.name)}
             assert len(named & tasks) >= 2 and "published.json" in named, page

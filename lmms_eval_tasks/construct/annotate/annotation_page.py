@@ -39,7 +39,7 @@ TASKS: Mapping[InquiryForm, str] = {
     "the question, then tick that you are done.",
 }
 KEPT = (
-    "You can go back and change an answer, and you can close the page and go on later in the same browser. Your "
+    "You can go back and change an answer, and you can close the page and continue later in the same browser. Your "
     "answers are on this computer alone until you hand in the file."
 )
 CLOSING = "Thank you. Download your answers, and send the file to whoever gave you this page."

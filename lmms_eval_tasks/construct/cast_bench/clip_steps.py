@@ -186,7 +186,7 @@ def select_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipR
         SELECTOR, "cast_bench_selection", ClipVerdict, images, seconds=[clock(second) for second in seconds]
     )
     if not verdict.several_people_act_apart:
-        raise Removed("model: no several people who act apart", row.clip)
+        raise Removed("model: no two people who act separately", row.clip)
     for name, fault in FAULTS.items():
         if getattr(verdict, name):
             raise Removed(f"model: {fault}", row.clip)

@@ -182,8 +182,10 @@ def released_row(row: QuestionRow) -> dict[str, Any]:
 
 
 def roles_of(row: QuestionRow) -> QuestionRoles:
-    """Return the facts about a question that a release omits: its name, its subject, and each option's role."""
+    """Return the facts about a question that a release omits: its name, its subject with its boxes, and each option's
+    role."""
     start, end = map(clock, row.span) if row.span else (None, None)
+    seen = [one["bboxes_in_range"] for one in subject_evidence(row)]
     return QuestionRoles(
         id=row.id,
         video=row.clip.clip,
@@ -191,6 +193,7 @@ def roles_of(row: QuestionRow) -> QuestionRoles:
         subject=None if row.subject is None else row.clip.by_id[row.subject].label,
         question_start_time=start,
         question_end_time=end,
+        subject_boxes=seen[0] if seen else {},
         option_roles=dict(zip(ascii_uppercase, row.options, strict=False)),
     )
 

@@ -31,7 +31,11 @@ RunOption = Annotated[
     Path | None, typer.Option(help="The finished run whose answers people are asked about.", show_default=False)
 ]
 TaskOption = Annotated[str, typer.Option(help="The run's task; needed where it has several.")]
-annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark.", rich_help_panel=PEOPLE)
+annotate_app = typer.Typer(
+    no_args_is_help=True,
+    help="Ask people about a prepared benchmark: pages to answer on, and one file of answers for `humans`.",
+    rich_help_panel=PEOPLE,
+)
 
 
 @annotate_app.command()
@@ -40,7 +44,7 @@ def plan(
     out: Annotated[Path, typer.Option(help="Where to write the plan: CSV.", show_default=False)],
     split: Annotated[str, typer.Option(help="Its split; needed where several are prepared.")] = "",
     mode: Annotated[
-        str, typer.Option(help="What is asked: answer, last-frame, review, or what it has of its own.")
+        str, typer.Option(help="Mode: answer, last-frame, review, or one of the benchmark's own.")
     ] = ANSWER,
     responses: Annotated[
         int | None, typer.Option(min=1, help="Responses to each version of a question.", show_default="the mode's")

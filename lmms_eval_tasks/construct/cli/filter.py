@@ -13,7 +13,7 @@ from lmms_eval_tasks.cli.help import BUILD
 from lmms_eval_tasks.cli.options import AllowIncompleteOption, FormatOption, open_runs
 from lmms_eval_tasks.construct.curation import shortcut_filters
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME
+from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME, Shown, find_view
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.output import Number, Output, open_output, text_table
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.core.output import FittingTable
 
 
-filter_app = typer.Typer(
-    no_args_is_help=True, help="List pairs that models solve by a shortcut.", rich_help_panel=BUILD
-)
+filter_app = typer.Typer(no_args_is_help=True, help="List pairs solvable without the video.", rich_help_panel=BUILD)
 
 OUT = "Where to write what became of each pair, and why, as JSON lines."
 
@@ -57,6 +55,11 @@ def single_frame(
         opened = open_runs(output, runs, allow_incomplete)
         answers = shortcut_filters.view_records(opened, SINGLE_FRAME, models)
         groups = shortcut_filters.single_frame_filter(answers, model_share, frame_share)
+        for task in _asked_in_words(opened):
+            output.warn(
+                f"{task} was asked in the task's own words; views such as single_frame_random1 ask for a guess, as the "
+                "paper's filter does."
+            )
         rule = (
             f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair "
             f"goes where at least {100 * frame_share:g}% of the frames of each of its clips are."
@@ -72,7 +75,7 @@ def blind(
     allow_incomplete: AllowIncompleteOption = False,
     form: FormatOption = None,
 ) -> None:
-    """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them.
+    """List the pairs whose two items a model gets right without the clip, as CausalVQA removed them.
 
     Examples:
         lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --out blind.jsonl
@@ -84,6 +87,14 @@ def blind(
         groups = shortcut_filters.blind_filter(answers, models)
         rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
         _report(output, opened, list(answers), groups, rule, ("blind filter",), out)
+
+
+def _asked_in_words(runs: Sequence[Run]) -> list[str]:
+    """The views of frames that were not drawn at random, where their benchmark has a prompt for those that are."""
+    names = dict.fromkeys(name for run in runs for name, records in run.records.items() if records)
+    tasks = [(name, registry().find_task(name)) for name in names]
+    views = [(name, task.kind.guess_prompt, find_view(task.view)) for name, task in tasks if task]
+    return [name for name, prompt, view in views if prompt and view and view.shown is Shown.FRAME and not view.is_drawn]
 
 
 def _report(

@@ -26,7 +26,7 @@ CANDIDATES_HELP = (
     "or a prepared split as BENCHMARK:SPLIT."
 )
 
-mine_app = typer.Typer(no_args_is_help=True, help="Find parts of a benchmark in candidates.", rich_help_panel=BUILD)
+mine_app = typer.Typer(no_args_is_help=True, help="Find minimal pairs among candidate clips.", rich_help_panel=BUILD)
 
 
 @mine_app.command()

@@ -59,7 +59,7 @@ def steps_of(config: CounterVqaConfig) -> Sequence[Step]:
             "observer", 45 * len(pairs), lambda pairs: ceil(pairs / steps.PAIRS_A_REQUEST), pairs=pairs
         )
         tested = _expected("critic", EXPLAINED, lambda pairs: 3 * ceil(config.pair_share * pairs), test=" " * EXPLAINED)
-        chosen = [steps.choose_pairs.given(config, forecast=observed), steps.judge_pairs.given(forecast=tested)]
+        chosen = [steps.choose_pairs.given(config, forecast=observed), steps.judge_pairs.given(config, forecast=tested)]
     chosen += [steps.measure_graphs.given(config)]
     if config.naive:
         written = _expected("naive", EXPLAINED * questions, passes=questions)
@@ -156,14 +156,15 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
         write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
         write_file(folder / QUESTIONS, as_lines(one.model_dump() for here in questions.values() for one in here))
         if not questions:
+            silent = f"{failed:,} of {asked:,} steps of models brought no usable reply.\n" if failed else ""
             raise InputError(
                 "Expected at least one question to be kept, but got none; no set was written.\n"
-                f"Clips: {counts['annotated']:,} annotated, {counts['linked']:,} with causal links, "
+                f"{silent}Clips: {counts['annotated']:,} annotated, {counts['linked']:,} with causal links, "
                 f"{_filtered(counts):,} that pass the filters; {counts['candidates']:,} candidate questions."
             )
         if (out / QUESTIONS).exists() and not replace:
             hint = f"{failed:,} of {asked:,} steps of models brought no usable reply; " if failed else ""
-            hint = f"{hint}{out / FAILED} has what was made."
+            hint = f"{hint}{out / FAILED} has the files of this build."
             refuse_smaller(out, FACTS, lambda facts: facts["counts"]["kept"], counts["kept"], hint)
         for uid in questions if config.clips is not None else ():
             name = by_uid[uid].take.clip
@@ -225,6 +226,9 @@ def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
     rejected = Counter[str]()
     for check in (steps.verify_question, steps.leave_out_solved):
         rejected.update(removed.get(check.name, {}))
+    unlinked = Counter[str]()
+    for before in (steps.take_given_links, steps.choose_pairs, steps.judge_pairs, steps.measure_graphs):
+        unlinked.update(removed.get(before.name, {}))
     candidates = len(_left(run, steps.write_naive if run.config.naive else steps.write_candidates))
     pairs: dict[str, int] = {}
     if steps.choose_pairs.name in removed:
@@ -235,11 +239,12 @@ def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
             "  that the observer lets on": tested,
             "  that are causal links": sum(len(row.links.links) for row in judged),
             "  that nobody judged": seen - known,
-            "  of which a step failed": sum(row.unsure for row in chosen) + tested - known,
+            "  where a step failed": sum(row.unsure for row in chosen) + tested - known,
         }
     return {
         "annotated": len(run.rows),
         "pairs": pairs,
+        "unlinked": dict(sorted(unlinked.items())),
         "linked": len(measured),
         "removed": {name: removed[steps.filter_graphs.name][name] for name in FILTERS},
         "failing": {name: failing[name] for name in FILTERS},
@@ -258,6 +263,7 @@ def table_of_losses(counts: Counts, of_paper: bool) -> BuiltTable:
     """One row per step, with the paper's number where it gives one and the set was made by its method."""
     removed = counts["removed"].items()
     rows = [("annotated clips", counts["annotated"]), *counts["pairs"].items()]
+    rows += [(f"  {reason}", -count) for reason, count in counts["unlinked"].items()]
     rows += [("clips with causal links", counts["linked"])]
     rows += [(f"  removed by {name} (by itself {counts['failing'][name]:,})", -count) for name, count in removed]
     rows += [("clips that pass the filters", _filtered(counts)), ("candidate questions", counts["candidates"])]
@@ -275,7 +281,7 @@ def as_attrition(counts: Counts) -> SetAttrition:
     """The losses as they are kept with the set: of clips, and from the candidates on of questions."""
     annotated, linked, candidates = (counts[name] for name in ("annotated", "linked", "candidates"))
     losses: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
-        ("clips with causal links", annotated, linked, {"no links": annotated - linked}),
+        ("clips with causal links", annotated, linked, counts["unlinked"]),
         ("clips that pass the filters", linked, _filtered(counts), counts["removed"]),
         ("candidate questions", _filtered(counts), candidates, {}),
         ("questions kept", candidates, counts["kept"], counts["rejected"]),

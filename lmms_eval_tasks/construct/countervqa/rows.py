@@ -29,7 +29,7 @@ from lmms_eval_tasks.construct.countervqa.questions import CANDIDATES, AbsentAct
 from lmms_eval_tasks.construct.countervqa.takes import Take, read_takes
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE, BuildConfig, ConfigPath, RoleSettings
 from lmms_eval_tasks.construct.engine.encoders import TFIDF, EncodedTexts, SentenceEncoder, encode_texts, find_encoder
-from lmms_eval_tasks.construct.engine.steps import PipelineRow
+from lmms_eval_tasks.construct.engine.steps import Form, PipelineRow
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import hide_secrets
@@ -38,6 +38,8 @@ from lmms_eval_tasks.utils.judge.replies import Sampling
 
 SHARE = 0.2
 """Of a clip's pairs, those that go on from the observer; the paper's number."""
+
+MOST_EXAMPLES = 2
 
 FRAMES = 8
 """Of a clip, evenly spread. Ours."""
@@ -75,6 +77,43 @@ class Source:
         return AbsentActions(self.takes, self.encoded, self.seed)
 
 
+Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class LinkTest(Form):
+    conditions: str
+    effect_without_cause: bool
+    common_cause: str
+    explained_by_common_cause: bool
+    confidence: Confidence
+
+
+class Criticism(Form):
+    objections: str
+    sound: bool
+    confidence: Confidence
+
+
+class VerifierExample(Form):
+    given: Annotated[dict[str, Any], Field(min_length=1)]
+    reply: LinkTest
+
+
+class CriticExample(Form):
+    given: Annotated[dict[str, Any], Field(min_length=1)]
+    reply: Criticism
+
+
+class Examples(Form):
+    """What the verifier and the critic are shown of other pairs: what was given, and the reply.
+
+    Source: CounterVQA, A.1, where each is shown two. They are not published, so there are none unless they are given.
+    """
+
+    verifier: Annotated[tuple[VerifierExample, ...], Field(max_length=MOST_EXAMPLES)] = ()
+    critic: Annotated[tuple[CriticExample, ...], Field(max_length=MOST_EXAMPLES)] = ()
+
+
 class CounterVqaConfig(BuildConfig):
     annotations: tuple[ConfigPath, ...] = ()
     links: ConfigPath | None = None
@@ -88,6 +127,7 @@ class CounterVqaConfig(BuildConfig):
     own_rules: bool = True
     model: NamedModel | None = None
     rephrase: bool = False
+    examples: Examples = Examples()
     pair_share: Annotated[float, Field(gt=0.0, le=1.0)] = SHARE
     naive: bool = False
     verify_with: tuple[NamedModel, ...] = ()
@@ -168,6 +208,7 @@ class CounterVqaConfig(BuildConfig):
             "verify_with": list(map(_facts, self.verify_with)),
             "drop_solved_by": list(map(_facts, self.drop_solved_by)),
             **({"roles": roles} if roles else {}),
+            **({"examples": self.examples.model_dump()} if self.examples != Examples() else {}),
         }
 
 

@@ -19,9 +19,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
     GraphMeasures,
@@ -43,8 +41,11 @@ from lmms_eval_tasks.construct.countervqa.questions import (
 from lmms_eval_tasks.construct.countervqa.rows import (
     PAPER_COUNTS,
     ChosenPairs,
+    Confidence,
     CounterVqaConfig,
+    Criticism,
     LinkedTake,
+    LinkTest,
     MeasuredTake,
     TakeQuestion,
     TakeRow,
@@ -59,8 +60,6 @@ from lmms_eval_tasks.utils.data.release import UnreadableClip
 PAIRS_A_REQUEST = 40
 OBSERVER, VERIFIER, CRITIC, SYNTHESIZER = "observer", "verifier", "critic", "synthesizer"
 
-Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-
 
 class PairConfidence(Form):
     pair: int
@@ -69,20 +68,6 @@ class PairConfidence(Form):
 
 class Confidences(Form):
     confidences: list[PairConfidence]
-
-
-class LinkTest(Form):
-    conditions: str
-    effect_without_cause: bool
-    common_cause: str
-    explained_by_common_cause: bool
-    confidence: Confidence
-
-
-class Criticism(Form):
-    objections: str
-    sound: bool
-    confidence: Confidence
 
 
 class LinkDecision(Form):
@@ -129,13 +114,16 @@ def choose_pairs(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> Chos
 
 
 @step("judged pairs", asks=(VERIFIER, CRITIC, SYNTHESIZER))
-def judge_pairs(row: ChosenPairs, asking: Asking) -> LinkedTake:
+def judge_pairs(row: ChosenPairs, asking: Asking, config: CounterVqaConfig) -> LinkedTake:
     """Have each pair tested by the verifier, the test criticised by the critic, and both weighed by the synthesizer."""
+    of_role = config.examples.model_dump()
+    examples = {role: {"examples": given} if given else {} for role, given in of_role.items()}
 
     def judge(pair: Pair, asking: Asking) -> bool:
         shown = {**row.shown(), "cause": pair[0], "effect": pair[1]}
-        test = asking.ask(VERIFIER, "countervqa_verifier", LinkTest, **shown).model_dump()
-        criticism = asking.ask(CRITIC, "countervqa_critic", Criticism, **shown, test=test).model_dump()
+        test = asking.ask(VERIFIER, "countervqa_verifier", LinkTest, **shown, **examples[VERIFIER]).model_dump()
+        reply = asking.ask(CRITIC, "countervqa_critic", Criticism, **shown, test=test, **examples[CRITIC])
+        criticism = reply.model_dump()
         shown |= {"test": test, "criticism": criticism}
         return asking.ask(SYNTHESIZER, "countervqa_synthesizer", LinkDecision, **shown).causal
 
@@ -147,12 +135,15 @@ def judge_pairs(row: ChosenPairs, asking: Asking) -> LinkedTake:
 
 @step("measures")
 def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVqaConfig) -> list[MeasuredTake]:
-    """Measure the graph of every take; an outlier score is among all annotated takes of a task, also without links."""
+    """Measure the graph of every take with links; an outlier score is among all annotated takes of a task."""
     source = config.source
     texts = {take.uid: [action.text for action in take.actions] for take in source.takes}
     outliers = mean_outlier_scores(texts, {take.uid: take.task for take in source.takes}, source.encoded)
     measured = []
     for row in rows:
+        if not row.links.links and not config.naive:
+            remove(row.id, Removed("no links" if row.links.unlinked != frozenset() else "none of its pairs was judged"))
+            continue
         graph = causal_graph([action.id for action in row.take.actions], row.links.links)
         measures = GraphMeasures(adjacent_noncausal_density(graph), causal_depth(graph), outliers[row.id])
         measured.append(MeasuredTake(**dict(row), measures=measures))

@@ -50,7 +50,7 @@ def _cells(*numbers: float) -> tuple[str, ...]:
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:
     def build(
         config: Annotated[Path | None, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
-        out: Annotated[Path, typer.Option(help="Folder of this build; the same command goes on.", show_default=False)],
+        out: Annotated[Path, typer.Option(help="Build folder; repeat the command to resume.", show_default=False)],
         changes: Annotated[
             list[str] | None,
             typer.Option(CHANGE, help="KEY=VALUE, in place of a key of the file; may be repeated.", show_default=False),

@@ -227,7 +227,7 @@ class Models:
         if self._left is not None and self._left < 0:
             raise InputError(
                 f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
-                "Every reply is kept: the same command goes on from here, with as many requests more."
+                "Every reply is kept: the same command resumes from here, with as many requests more."
             )
 
     def take_server_faults(self) -> Counter[str]:
@@ -310,7 +310,7 @@ class Asking:
         if verdict.reason and verdict.reason.startswith(NOT_ASKED):
             raise InputError(
                 f"The model of the role {role} gave no reply to {judge.limits.give_up_after} requests in a row; no set "
-                "was written.\nEvery reply is kept: the same command goes on from here."
+                "was written.\nEvery reply is kept: the same command resumes from here."
             )
         key = reply_key(judge.sampling, case)
         unreadable = tuple(_fault(text, read) for text in self._models.unreadable(role, key))

@@ -89,7 +89,7 @@ class Evaluation(task_view.Asked):
             table = table.filter(pc.equal(table["subset"], subset))
             if not table.num_rows:
                 raise InputError(
-                    f"Expected items of {subset} in {benchmark}, {split}, but what is prepared has none. "
+                    f"Expected items of {subset} in {benchmark}, {split}, but the prepared data has none. "
                     "Name the tasks of the others one by one."
                 )
         table = table.append_column("split", pa.repeat(split, table.num_rows))

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
+from lmms_eval_tasks.utils.core.text import CAPTIONS, PROMPT, VIEW_BYTES, describe
 from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -289,7 +289,9 @@ class TaskView:
         return self._view.shown in ORDERS and bool(getattr(self._asked.model, "reads_orders", False))
 
     def adjust_settings(self, settings: TaskSettings) -> TaskSettings:
-        own = OPTIONS_PROMPT if self._view.options_alone else DESCRIBE if self._view.describes else None
+        own = OPTIONS_PROMPT if self._view.options_alone else DESCRIBE if self._view.describes else ""
+        if self._view.is_drawn and not os.environ.get(PROMPT):
+            own = self._kind.guess_prompt
         return replace(settings, prompt=read_prompt(own)) if own else settings
 
     def put(self, row: Row, ask: Callable[[], str]) -> str:

@@ -134,7 +134,7 @@ class VideoDiffusion(RequestModel):
                 error.message if error else None,
                 f"They share the model and its settings: {settings.family.title} from {settings.pretrained}, "
                 f"{settings.dtype} on {self.device}, {settings.width}x{settings.height}, {settings.frames} frames.\n"
-                f"Change what is wrong and run again{': what was measured is kept' if self.store.root else ''}.",
+                f"Correct the cause and run again{': measurements are kept' if self.store.root else ''}.",
                 asked.item_id,
             )
         return answer.to_json()

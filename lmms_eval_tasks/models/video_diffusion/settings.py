@@ -124,7 +124,7 @@ class DenoisingSettings(Arguments):
         if folder.is_dir() and _NO_NAME.fullmatch(name):
             raise PydanticCustomError(
                 "unnamed",
-                "Expected what the weights are to be called, for {weights} does not say. "
+                "Expected a name for the weights, for {weights} does not give one. "
                 "Remedy: name=NAME, as rankings and the result file shall show them.",
                 {"weights": pretrained},
             )

@@ -62,7 +62,7 @@ def cot(
 ) -> None:
     """Have a teacher write reasoning for stage I, kept where its verdict is right.
 
-    Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
+    Replies are kept as they come: an interrupted command resumes when it is repeated, and pays for none twice.
 
     Examples:
         {command} --source set --out out/cot --teacher gpt-4o

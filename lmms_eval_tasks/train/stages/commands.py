@@ -40,9 +40,7 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 Source = Annotated[
     Path, typer.Option(help="The set to train on, in the form that `prepare` takes.", show_default=False)
 ]
-Out = Annotated[
-    Path, typer.Option(help="Folder of this training; the same command again goes on there.", show_default=False)
-]
+Out = Annotated[Path, typer.Option(help="Training folder; repeat the command to resume.", show_default=False)]
 Env = Annotated[Path, typer.Option(help="Virtual environment with ms-swift: make train-env.")]
 ENV = Path(".train-venv")
 Model = Annotated[str, typer.Option(help="Name or folder of the model to begin with.")]

@@ -282,7 +282,7 @@ def run_swift(environment: Path, words: Sequence[str], folder: Path) -> None:
         raise InputError(
             f"ms-swift failed with status {ended.returncode}; its own messages above say why. To see them again:\n"
             f"  {shlex.join(command)}\n"
-            "A training goes on from its last checkpoint when the same command is given again."
+            "A training resumes from its last checkpoint when the same command is given again."
         )
 
 
@@ -333,7 +333,7 @@ def write_training(
             if changed := [name for name, is_same in same.items() if not is_same]:
                 raise InputError(
                     f"{folder} holds another training that has begun: {' and '.join(changed)} would change. Nothing "
-                    "was written.\nRemedy: give --out another folder; the command that began it goes on with it."
+                    "was written.\nRemedy: give --out another folder; only the command that began it resumes it."
                 )
         beside.replace(rows)
     finally:

@@ -95,6 +95,11 @@ class View:
         return not self.in_every_order and self.shown is not Shown.MASKED
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether what is shown is one frame that is drawn at random, as filters of single frames need it."""
+        return self.position.startswith("random")
+
+    @property
     def is_made(self) -> bool:
         """Whether what is shown has to be made of the clip."""
         return self.shown in (Shown.FRAME, Shown.SHUFFLED, Shown.REVERSED, Shown.MASKED)
@@ -211,8 +216,8 @@ class TaskKind:
         warn: Of all graded items and the `TaskContext`, messages that are logged at the end of a run.
         extractor: Name and version of what reads answers; by default our reader of choices, or of losses.
         columns: Of the table that `report` prints; by default those of `utils.reporting.columns.usual_columns`.
-        references: The scores that stand beside chance, people and published models, the leading one first, given the
-            task's or group's name and how many items a run of it has; by default those that the card knows.
+        references: The scores that are compared with chance, people and published models, the leading one first, given
+            the task's or group's name and how many items a run of it has; by default those that the card knows.
         panels: Of a report page, given the task's or group's name; by default `utils.reporting.panels.usual_panels`.
         members: What the two items of a pair are called there, in the plural.
         item_view: What a page shows of an item, from its record and row; by default its clips.
@@ -241,6 +246,8 @@ class TaskKind:
             By default all that need nothing but a clip, a question and options.
         by_option: Columns with an entry for each option, in the options' order, which are moved with them.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
+        guess_prompt: Id of the prompt that asks for a guess from one frame drawn at random, with the fields of its own;
+            by default its own prompt is asked. It is for filters of what single frames give away.
         masking: How its evidence is blacked out; the view of masked clips needs it.
         best_of: Name of the score of which its authors report the best of several runs: `report` shows how far such a
             choice alone lifts it.
@@ -275,6 +282,7 @@ class TaskKind:
     views: tuple[str, ...] = (*VIEWS, *OPTION_VIEWS)
     by_option: tuple[str, ...] = ("options",)
     frame: str = "centre"
+    guess_prompt: str = ""
     masking: Masking | None = None
     best_of: str = ""
 

@@ -113,7 +113,7 @@ def _lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
                 yield start, line
                 start += len(line)
     except OSError as error:
-        logger.warning("What is kept in %s cannot be read (%s).", path, error)
+        logger.warning("The values kept in %s cannot be read (%s).", path, error)
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -131,6 +131,6 @@ def _read_earlier(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        logger.warning("What is kept in %s cannot be read (%s).", path, error)
+        logger.warning("The values kept in %s cannot be read (%s).", path, error)
         return None
     return value if isinstance(value, dict) else None

@@ -89,7 +89,7 @@ class ClipStore:
         try:
             self._facts.keep(key, fact)
         except OSError as error:  # it is found out again
-            logger.debug("What is known of a clip cannot be kept in %s (%s).", self._facts.folder, error)
+            logger.debug("Facts about a clip cannot be kept in %s (%s).", self._facts.folder, error)
 
     def _use(self, path: Path) -> bool:
         """Note that a file is asked for now; False where it is not there."""

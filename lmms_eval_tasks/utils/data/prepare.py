@@ -246,8 +246,8 @@ class Build:
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             raise InputError(
-                f"{title}: its clips need {count_bytes(needed)}, but {home()} has {count_bytes(free)} free. What was "
-                f"prepared before is untouched.\nRemedy: free disk space or point {HOME} elsewhere."
+                f"{title}: its clips need {count_bytes(needed)}, but {home()} has {count_bytes(free)} free. "
+                f"Earlier prepared data is untouched.\nRemedy: free disk space or point {HOME} elsewhere."
             )
 
         def place(name: str) -> UnreadableClip | DamagedSource | None:
@@ -266,9 +266,7 @@ class Build:
                 damages.add(error.where, error.what, remedy=error.remedy)
             elif error is not None:
                 reasons[name] = "unreadable"
-        damages.raise_if_any(
-            title, "what was prepared before is untouched, and clips that are finished are kept for the next time"
-        )
+        damages.raise_if_any(title, "earlier prepared data is untouched, and finished clips are kept for the next time")
         placed = [videos / name for name in present if name not in reasons and name not in decoded]
         what = f"{split}: {'decoding' if whole else 'opening'} clips"
         for path in unreadable(placed, progress=progress, what=what, whole=whole):
@@ -334,7 +332,7 @@ def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: Da
     )
     raise InputError(
         f"{title}, split {split}, cannot be prepared from {source}: {folder} holds another set, {what}, and this one "
-        f"is {data_set.text}; {changed}. What was prepared before is untouched.\n"
+        f"is {data_set.text}; {changed}. Earlier prepared data is untouched.\n"
         f"Remedy: point {HOME} at another folder, so that both stay, or prepare with --replace."
     )
 

@@ -25,7 +25,7 @@ class Column:
         metric: The score: over several parts of a run their unweighted mean, or the sum of counts; None for how many
             items there are.
         title: Its heading, where that is not the score's title.
-        interval: Whether its 95% bootstrap interval over groups (10,000 draws, seed 0) stands beside it.
+        interval: Whether it has its 95% bootstrap interval over groups (10,000 draws, seed 0).
         against: A figure in the score's unit; the column then says on which side of it the interval lies, and not the
             score.
         text: What it says of all records, in place of a number.
@@ -192,7 +192,7 @@ class RunRecords:
         tag: Its number on the page, which also gives its hue.
         name: What reports call it: its model, or what tells it apart from another run of that.
         parts: The records of each of its parts (the tasks of a group, or one task).
-        apart: Why no published score stands beside it, as options that left items out; empty of the whole release.
+        apart: Why it is compared with no published score, as options that left items out; empty of the whole release.
         results: Its results file; None where it comes from none. What a command keeps of a run lies beside it.
     """
 

@@ -34,7 +34,7 @@ class Panel:
 
     Attributes:
         title: What it shows.
-        figures: A figure, or several that stand beside each other, each with a name of its own; none where there is a
+        figures: A figure, or several side by side, each with a name of its own; none where there is a
             table instead.
         note: How to read it.
         wide: Whether it takes the page's whole width.
@@ -104,7 +104,7 @@ def scatter_panel(
 ) -> Panel:
     """Two scores of the runs on two axes, with the published models and people that have both.
 
-    Where runs are of the whole official release, they alone stand beside published scores, and the others are left out.
+    Where runs are of the whole official release, they alone are compared with published scores, without the others.
 
     Args:
         title: What the panel shows.

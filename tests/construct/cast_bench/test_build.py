@@ -195,12 +195,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """What goes wrong with the options of a question; the last three are put right or are no fault."""
 
 
+TYPELESS_AT_FIRST = {"questions": [{"questions": [{**WRITTEN, **QUESTIONS["typeless"]}]}, HONEST["questions"]]}
+
+
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> CastBenchConfig:
     folder = tmp_path_factory.mktemp("clips")
     write_numbered(folder / CLIP.clip, 50, SIZE)
     return CastBenchConfig.model_validate(
-        {"clips": folder, "tracks": folder, "tries": 2, "frames": 4, "roles": {"default": MODEL}}
+        {"clips": folder, "tracks": folder, "tries": 2, "frames": 4, "questions": 1, "roles": {"default": MODEL}}
     )
 
 
@@ -223,7 +226,9 @@ def test_every_fault_is_caught_and_named(config: CastBenchConfig, tmp_path: Path
     faults += [(name, ABOUT, says) for name, says in OPTIONS.items()]
     lines = []
     for number, (name, row, says) in enumerate(faults):
-        left, why, _ = made(config, [row], tmp_path / str(number), **says)
+        questions = len(says["questions"]["questions"]) if "questions" in says else 1
+        chosen = config.model_copy(update={"questions": questions})
+        left, why, _ = made(chosen, [row], tmp_path / str(number), **says)
         lines.append(f"{name}: {len(left)} left; {why if len(why) < 200 else why[:200] + '…'}")
     expected("\n".join(lines))
 
@@ -235,6 +240,7 @@ def test_every_fault_is_caught_and_named(config: CastBenchConfig, tmp_path: Path
         ("dynamic", CLIP, DESCRIBING["untimely at first"], "entry outside the clip"),
         ("text_distractor", ABOUT, OPTIONS["lengthy at first"], "text distractor of more than 15 words"),
         ("video_distractor", ABOUT, OPTIONS["video clash at first"], "video distractor does not exclude the answer"),
+        ("questions", ABOUT, TYPELESS_AT_FIRST, "unknown type of question: Trick question"),
     ],
 )
 def test_what_breaks_a_rule_is_shown_to_its_writer(
@@ -243,6 +249,46 @@ def test_what_breaks_a_rule_is_shown_to_its_writer(
     _, _, played = made(config, [row], tmp_path, **said)
     asked = [refused["why"] for one in played.of(f"cast_bench_{prompt}") for refused in one.given["refused"]]
     assert asked == [shown]
+
+
+def test_a_clip_has_exactly_so_many_questions(config: CastBenchConfig, tmp_path: Path) -> None:
+    """Too few and too many are asked for again; of those that break a rule only as many as broke one are."""
+    chosen = config.model_copy(update={"questions": 2, "tries": 3})
+
+    def several(*changes: dict[str, Any]) -> dict[str, Any]:
+        return {"questions": [{**WRITTEN, "question": f"Why {place}?", **one} for place, one in enumerate(changes)]}
+
+    cases = {
+        "one, three, two": [several({}), several({}, {}, {}), several({}, {})],
+        "one of two is unfit": [several({}, {"type": "Trick question"}), several({"question": "Why not?"})],
+        "never two": [several({})],
+        "none at all": [several()],
+        "no reply to the second": [several({}, {"answer": " "}), ServerError("gone", again=False)],
+    }
+    said = []
+    for number, (name, replies) in enumerate(cases.items()):
+        left, why, played = made(chosen, [ABOUT], tmp_path / str(number), questions=replies)
+        asked = [
+            (one.given["number"], one.given["written"], [refused["why"] for refused in one.given["refused"]])
+            for one in played.of("cast_bench_questions")
+        ]
+        said.append((name, [row.question for row in left], why, asked))
+    few, many = (f"another number of questions than asked for: {number} and not 2" for number in (1, 3))
+    none, unknown = few.replace(": 1", ": 0"), "unknown type of question: Trick question"
+    three = [(2, [], []), (2, [], [few]), (2, [], [few, few])]
+    assert said == [
+        ("one, three, two", ["Why 0?", "Why 1?"], "kept", [(2, [], []), (2, [], [few]), (2, [], [few, many])]),
+        ("one of two is unfit", ["Why 0?", "Why not?"], "kept", [(2, [], []), (1, ["Why 0?"], [unknown])]),
+        ("never two", [], f"c: questions: {few.partition(': ')[0]}: {few}", three),
+        (
+            "none at all", [], f"c: questions: {none.partition(': ')[0]}: {none}",
+            [(2, [], []), (2, [], [none]), (2, [], [none, none])],
+        ),
+        (
+            "no reply to the second", ["Why 0?"], "c#2: schema: an empty text",
+            [(2, [], []), (1, ["Why 0?"], ["an empty text"])],
+        ),
+    ]  # fmt: skip
 
 
 def test_a_clip_goes_by_its_measures(config: CastBenchConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +331,8 @@ def test_who_sees_what(config: CastBenchConfig, tmp_path: Path) -> None:
     assert [one["does"] for one in asked.given["instances"]] == [
         ["[00:01]-[00:02] It hums a tune."], ["[00:00]-[00:02] It rolls."],
     ]  # fmt: skip
-    assert len(set(asked.given["wanted"])) == 6 and set(asked.given["wanted"]) < set(asked.given["types"])
+    assert len(asked.given["wanted"]) == 1 and set(asked.given["wanted"]) < set(asked.given["types"])
+    assert all(rule.keys() == {"asks", "one_answer"} for rule in asked.given["types"].values())
     blind = [one for one in played.asked if one.prompt not in ("cast_bench_questions", "cast_bench_masked_clip")]
     assert not any(one.pictures for one in blind)
     (without,), (masked,) = played.of("cast_bench_without_clip"), played.of("cast_bench_masked_clip")
@@ -362,6 +409,7 @@ def test_a_question_may_name_nobody_and_no_time(
     beside = roles_of(row.model_copy(update={"options": {"answer": "So."}}))
     assert beside.subject == (subject and "red_ball")
     assert beside.question_start_time == (span and "00:01") and beside.question_end_time == (span and "00:03")
+    assert list(map(int, beside.subject_boxes)) == masked
     assert QuestionRoles.model_validate_json(beside.model_dump_json()) == beside
 
 
@@ -460,6 +508,7 @@ def test_what_is_left_is_the_truth_in_the_released_form(built: BuildSample, home
         first = json.loads(item["evidence"])[0]
         named = (first["evidence_instance_id"], first["evidence_start_time"])
         assert (beside["subject"], beside["question_start_time"]) == named
+        assert beside["subject_boxes"] == first["bboxes_in_range"]
     assert len({item["answer"] for item in items}) > 1
     (split,) = prepare(str(release)).values()
     assert split.data_set.is_sample and set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}
@@ -468,6 +517,11 @@ def test_what_is_left_is_the_truth_in_the_released_form(built: BuildSample, home
     for prepared, beside in zip(load_table("cast_bench", "test"), roles, strict=True):
         kinds = [None if role == "answer" else role for role in beside["option_roles"].values()]
         assert prepared["option_kinds"] == kinds
+        (subject,) = json.loads(prepared["subject"])
+        assert (subject["evidence_instance_id"], subject["bboxes_in_range"]) == (
+            beside["subject"],
+            beside["subject_boxes"],
+        )
 
 
 @pytest.mark.slow  # the sample is filmed first
@@ -484,6 +538,8 @@ def test_roles_that_are_not_of_the_release_are_refused(
         [{**first, "option_roles": {"A": "answer"}}, second, *others],
         [{**first, "option_roles": dict.fromkeys("ABCDEF", "answer")}, second, *others],
         [{**first, "more": 1}, second, *others],
+        [{**first, "subject_boxes": {}}, {**second, "subject": None}, *others],
+        [{**first, "subject_boxes": {"1.5": "[1, 2, 3, 4]"}}, {**second, "subject_boxes": {"1": "1, 2"}}, *others],
     ):
         (tmp_path / "roles.jsonl").write_text(as_lines(lines))
         said.append(refusal(prepare, str(tmp_path)))

@@ -12,6 +12,7 @@ import pytest
 from annotated_takes import draw_takes, write_takes
 from expected import Expected
 from played import Asked, Played
+from pydantic import ValidationError
 from refusals import refusal
 from releases import write_clip
 from stub_server import CounterVqaPlayer
@@ -370,7 +371,7 @@ def test_links_of_takes_are_found_and_every_reply_has_its_line(tmp_path: Path) -
     with play(observer=observe, synthesizer={"reason": "", "causal": True}).at_work():
         config = CounterVqaConfig.model_validate({"model": named("m"), "pair_share": 0.05})
         chosen, judged = run_steps(
-            [choose_pairs.given(config), judge_pairs],
+            [choose_pairs.given(config), judge_pairs.given(config)],
             [TakeRow(id=take.uid, take=take) for take in (draw_take(0), draw_take(1, 1), draw_take(2, 10))],
             Models(config, tmp_path),
             lambda step, row, outcome: lines.extend(log_lines(step, row, outcome)),
@@ -391,6 +392,30 @@ def test_links_of_takes_are_found_and_every_reply_has_its_line(tmp_path: Path) -
         ("synthesizer", "A00 > A01", None),
     ]
     assert (chosen.asked + judged.asked, chosen.unanswered + judged.unanswered) == (len(lines), 0) == (3 + 3 * 4, 0)
+
+
+def test_verifier_and_critic_are_shown_the_examples_that_are_given(tmp_path: Path) -> None:
+    """A.1: two each; the synthesizer has none."""
+    shown = {"actions": [{"id": "A00", "text": "C lights a match."}], "cause": "A00", "effect": "A01"}
+    tested, criticised = (PLAYER.verifier({"cause": "A00", "effect": "A01"}), PLAYER.critic({}))
+    examples = {
+        "verifier": [{"given": shown, "reply": tested}] * 2,
+        "critic": [{"given": {**shown, "test": tested}, "reply": criticised}],
+    }
+    asked = {}
+    for name, keys in (("with", {"examples": examples}), ("without", {})):
+        config = CounterVqaConfig.model_validate({"model": named("m"), "pair_share": 1.0, **keys})
+        assert ("examples" in config.facts()) == (name == "with")
+        with play().at_work() as played:
+            steps, take = [choose_pairs.given(config), judge_pairs.given(config)], draw_take(0)
+            run_steps(steps, [TakeRow(id="t0", take=take)], Models(config, tmp_path / name), lambda *_: None)
+        roles = ("observer", "verifier", "critic", "synthesizer")
+        asked[name] = {role: one.given.get("examples") for role in roles for one in played.of(f"countervqa_{role}")}
+    assert asked["with"] == {"observer": None, **examples, "synthesizer": None}
+    assert set(asked["without"].values()) == {None}
+    for wrong in (examples["verifier"] * 2, [{"given": shown, "reply": criticised}], [{"given": {}, "reply": tested}]):
+        with pytest.raises(ValidationError):
+            CounterVqaConfig.model_validate({"examples": {"verifier": wrong}})
 
 
 def test_a_pair_that_the_observer_cut_is_not_a_pair_without_a_link(takes: dict[str, Any], tmp_path: Path) -> None:
