@@ -171,6 +171,8 @@ def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
     console.print(f"{kept:,} of {every:,} questions, {written.clips:,} clips")
     if len(written.parts) > 1:
         console.print(", ".join(f"{part}: {one:,} of {of:,}" for part, (one, of) in written.parts.items()))
+    if written.earned:
+        _show_earned(written)
     show_comparison(written.comparison)
     console.print(f"Configuration: {written.configuration.absolute()}", soft_wrap=True)
     if dry_run:
@@ -178,6 +180,25 @@ def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
     if not run_training(out, written.method.name, written.method.subcommand, env):
         console.print("All steps were made before.")
     _show_curves(out)
+
+
+def _show_earned(written: Written) -> None:
+    """Say what can be earned in each part, so that a reward that does not tell right from wrong is seen before."""
+    settings = written.method.settings
+    weights = zip(settings["reward_funcs"], settings["reward_weights"], strict=True)
+    summed = " + ".join(f"{weight:g} · {name}" for name, weight in weights if weight)
+    table = text_table(
+        f"What the best answer to a question earns: {summed}",
+        "level", "questions", "with a chain", "right verdict", "wrong verdict",
+    )  # fmt: skip
+    for part, one in written.earned.items():
+        table.add_row(part, f"{one.questions:,}", f"{one.with_chain:,}", _range(one.right), _range(one.wrong))
+    make_console().print(table)
+
+
+def _range(values: Sequence[float]) -> str:
+    ends = dict.fromkeys((f"{min(values):.2f}", f"{max(values):.2f}"))
+    return " to ".join(ends)
 
 
 def show_comparison(comparison: ClipComparison) -> None:

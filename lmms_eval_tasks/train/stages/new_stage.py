@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 
 from lmms_eval_tasks.registry import registry
@@ -135,12 +135,23 @@ ReadTest = Callable[[Path], Iterable[TestedClip]]
 
 
 @dataclass(frozen=True)
+class CanEarn:
+    """What the best answers to some questions earn, with the right and with the wrong verdict, a number a question."""
+
+    questions: int
+    with_chain: int
+    right: Sequence[float]
+    wrong: Sequence[float]
+
+
+@dataclass(frozen=True)
 class Written:
     method: Method
     configuration: Path
     parts: Mapping[str, tuple[int, int]]
     clips: int
     comparison: ClipComparison
+    earned: Mapping[str, CanEarn] = field(default_factory=dict)
 
 
 def write_stage(
