@@ -162,4 +162,3 @@ def expected_verdict(sample: RewardSample) -> str | None:
     if sample.queried is None:
         return None
     return NO if sample.asks_for_a_chain else YES
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
 from lmms_eval_tasks.registry import registry
@@ -145,13 +145,21 @@ class CanEarn:
 
 
 @dataclass(frozen=True)
+class Earned:
+    """What can be earned in each part of a set, by a sum of rewards with these weights."""
+
+    weights: Mapping[str, float]
+    parts: Mapping[str, CanEarn]
+
+
+@dataclass(frozen=True)
 class Written:
     method: Method
     configuration: Path
     parts: Mapping[str, tuple[int, int]]
     clips: int
     comparison: ClipComparison
-    earned: Mapping[str, CanEarn] = field(default_factory=dict)
+    earned: Earned | None = None
 
 
 def write_stage(

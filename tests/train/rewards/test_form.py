@@ -96,8 +96,9 @@ VERDICTS = {
     **dict.fromkeys(("no", "No.", "nO"), "no"),
     **dict.fromkeys(
         (
-            "", ".", "yes..", "yes .", "yes!", "yes?", "**yes**", "yes no", "yes, no", "no. yes", "yes\nno", "\u0443\u0435\u0455",
-            "ye\u017f", "\uff4e\uff4f", "n\u00ba", "yes\u200b", "Nobody", "not", "No. Without it there is none.", "ja", "yes.no",
+            "", ".", "yes..", "yes .", "yes!", "yes?", "**yes**", "yes no", "yes, no", "no. yes", "yes\nno", "ja",
+            "\u0443\u0435\u0455", "ye\u017f", "\uff4e\uff4f", "n\u00ba", "yes\u200b", "Nobody", "not",
+            "No. Without it there is none.",
             "yes, said nobody", "No. I meant yes.", "Yes. That answer is incorrect.", "No, or rather yes.",
         ),
         None,
@@ -110,7 +111,7 @@ def test_a_verdict_is_one_word_and_any_more_is_none() -> None:
     tagged = {text: answered_verdict(f"<think>No, yes.</think><answer>{text}</answer>\n") for text in VERDICTS}
     assert tagged == VERDICTS
     for other in (
-        "Yes.", "yes", "<answer>yes", "yes</answer>", "<answer>yes</answer>.", "<answer>yes</answer><answer>yes</answer>",
+        "Yes.", "yes", "<answer>yes", "yes</answer>", "<answer>yes</answer>.", "<answer>yes</answer>" * 2,
         "<answer>no</answer> <answer>yes</answer>", "<answer>yes</answer> I meant no.", "<answer x>yes</answer>",
         "<ANSWER>no</ANSWER><answer>yes</answer>", "<answer><b>yes</b></answer>",
     ):  # fmt: skip

@@ -133,7 +133,8 @@ NEVER = replace(ASIDE, intervened=None, absent="C sneezes", question="Had C not 
 TAKEN_BACK = (
     "No. Yes.", "No.yes", "No (yes)", "No => Yes", "No, not really", "No. False.", "No. I changed my mind.",
     "No. It happens anyway.", "No. \u0423\u0435\u0455", "No, yes, yes.", "No. On second thought, yes.",
-    "No. They are independent of each other.", "No. That answer is incorrect.", "No. I meant yes.", "No. Or rather yes.",
+    "No. They are independent of each other.", "No. That answer is incorrect.", "No. I meant yes.",
+    "No. Or rather yes.",
     "No, said nobody.", "No. I was wrong.", "No? Yes!", "No. Both are possible.", "No with 10% confidence.",
     # What is right and more is no verdict either.
     "No. Without the water there is no tea.", "No!", "**No**",
@@ -260,7 +261,8 @@ def test_where_no_chain_can_be_judged_the_verdict_carries_the_causal_half(sample
     right, wrong = ("no", "yes") if expected_verdict(sample) == "no" else ("yes", "no")
     happened = f"happened: {TAP}"
     for verdict, says, reward in (
-        (right, right.upper(), 1.0), (wrong, wrong, 0.0), (right, wrong, 0.0), (right, f"{right}. I meant {wrong}.", 0.0),
+        (right, right.upper(), 1.0), (wrong, wrong, 0.0), (right, wrong, 0.0),
+        (right, f"{right}. I meant {wrong}.", 0.0),
     ):  # fmt: skip
         text = answer(happened, end=f"conclusion: {verdict}", says=says)
         assert causal_reward(text, sample) == reward
@@ -280,7 +282,7 @@ def test_the_best_answer_earns_all_and_with_the_wrong_verdict_a_tenth(sample: Re
 
 
 def test_what_more_the_graph_has_to_say() -> None:
-    for sample in (RewardSample(), replace(CHAIN, key="B", queried=None), replace(CHAIN, actions=(), links=frozenset())):
+    for sample in (RewardSample(), replace(CHAIN, key="B", queried=None), RewardSample(key="no")):
         assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None
     beside = replace(CHAIN, links=CHAIN.links | {(0, 2)})
     assert causal_reward(answer(FIRST, SECOND), beside) == 1.0
