@@ -44,8 +44,8 @@ NOISE = (0.15, 0.35, 0.6)
 KNOWS_NOTHING, ENDS_WRONGLY, INVENTS, HONEST, NOISY = "knows nothing", "ends wrongly", "invents", "honest", "noisy"
 AT_A_DISTANCE = 12
 """Questions of each verdict at most, whose two actions are so far from one another."""
-MOST_BY_CHANCE, MOST_OF_BOTH = 0.285, 0.415
-"""What a policy that knows no link earns on average at most, of causal and of graph: 0.28 and 0.41, rounded."""
+MOST_OF_CAUSAL, MOST_OF_GRAPH = 0.35, 0.45
+"""What a policy that knows no link earns on average at most."""
 FOREIGN = ("trumpet", "giraffe", "parachute", "volcano", "submarine", "accordion", "cactus", "iceberg")
 
 Policy = Callable[[RewardSample, random.Random], str]
@@ -302,36 +302,45 @@ def words_of(action: str) -> set[str]:
     return {word for word in words if len(word) > 3 or word == words[0]} - {"the", "a"}
 
 
-def overlap(one: str, other: str, rarity: Mapping[str, float] | None = None) -> float:
-    """How much two actions have in common: the share of their words, each as rare as it is in the clip."""
-    first, second = words_of(one), words_of(other)
+def overlap(first: set[str], second: set[str], rarity: Mapping[str, float] | None = None) -> float:
+    """How much two sets of words have in common: the share of their words, each as rare as it is in the clip."""
     weight = (lambda words: sum(rarity[word] for word in words)) if rarity else len
     return weight(first & second) / weight(first | second) if first & second else 0.0
 
 
-def path_by_overlap(*, rare: bool = False, thread: bool = False, least: int = 1) -> Policy:
+def things_of(action: str) -> set[str]:
+    """The words of an action without who acts."""
+    return {word for word in action.lower().split() if len(word) > 3}
+
+
+def path_by_overlap(
+    *, rare: bool = False, thread: bool = False, least: int = 1, latest: bool = False, things: bool = False
+) -> Policy:
     """No where a path of actions that share words leads to the outcome, by that path; else yes by its likest action.
 
     Args:
         rare: Whether a word counts the more, the fewer actions of the clip have it.
         thread: Whether a path visits every action between that shares a word with the last and with the outcome.
         least: Links that a path has at least, so that a direct one is no reason for a no.
+        latest: Whether the cause is rather the latest action that shares a word with the outcome.
+        things: Whether who acts is no word.
     """
 
     def answer(sample: RewardSample, chance: random.Random) -> str:
         start, end = pair_of(sample)
-        rarity = rarity_of(sample.actions) if rare else None
+        words = [(things_of if things else words_of)(action) for action in sample.actions]
+        rarity = rarity_of(words) if rare else None
         place = sample.actions.index(end)
         likeness = {
-            (one, other): overlap(sample.actions[one], sample.actions[other], rarity)
-            for one, other in combinations(range(place + 1), 2)
+            (one, other): overlap(words[one], words[other], rarity) for one, other in combinations(range(place + 1), 2)
         }
         path = (thread_of if thread else likest_path)(likeness, sample.intervened, place, least)
         if path:
             links = linked(pairwise(sample.actions[at] for at in path))
             return formed(sample, happened=sample.actions, links=links, verdict="no")
         earlier = [at for at in range(place) if sample.actions[at] != start]
-        causes = sorted(earlier, key=lambda at: (likeness[at, place], at))[-1:]
+        sharing = [at for at in earlier if likeness[at, place]] or earlier
+        causes = (sharing if latest else sorted(earlier, key=lambda at: (likeness[at, place], at)))[-1:]
         links = linked((sample.actions[cause], end) for cause in causes)
         return formed(sample, happened=sample.actions, links=links, verdict="yes")
 
@@ -361,8 +370,8 @@ def likest_path(likeness: Likeness, start: int | None, end: int, least: int) -> 
     return list(nx.shortest_path(graph, start, end, weight="weight")) if has_path else []
 
 
-def rarity_of(actions: Sequence[str]) -> Mapping[str, float]:
-    having = Counter(word for action in actions for word in words_of(action))
+def rarity_of(actions: Sequence[set[str]]) -> Mapping[str, float]:
+    having = Counter(word for words in actions for word in words)
     return {word: math.log(1 + len(actions) / number) for word, number in having.items()}
 
 
@@ -408,6 +417,9 @@ KNOWING_NOTHING: Mapping[str, Policy] = {
     "linked through a shared word": listing(by_words),
     "a path by word overlap": path_by_overlap(),
     "a path of several links by overlap": path_by_overlap(least=2),
+    "several links, else the latest": path_by_overlap(least=2, latest=True),
+    "the same by things alone": path_by_overlap(least=2, latest=True, things=True),
+    "a thread of things, else the latest": path_by_overlap(least=2, latest=True, things=True, thread=True),
     "a path by rare words": path_by_overlap(rare=True),
     "several links by rare words": path_by_overlap(rare=True, least=2),
     "all actions of a thread": path_by_overlap(thread=True),
@@ -594,7 +606,7 @@ def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[
     bounds: list[tuple[str, float, float]] = []
     if kind == KNOWS_NOTHING:
         # Most of these name all actions, which is right, and for what happened half of graph is paid.
-        bounds = [("causal", earned["causal"].mean, MOST_BY_CHANCE), ("graph", earned["graph"].mean, MOST_OF_BOTH)]
+        bounds = [("causal", earned["causal"].mean, MOST_OF_CAUSAL), ("graph", earned["graph"].mean, MOST_OF_GRAPH)]
         bounds += [
             (f"{name} in spite of a wrong claim", earned[name].highest_with_a_wrong_claim, 0.9)
             for name in ("causal", "graph")

@@ -62,9 +62,9 @@ def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) ->
         return str(verdict.reason)
     if not any(map(str.isalnum, reply.reasoning)):
         return NO_REASONING
-    verdict = verdict_of(reply.answer)
-    if verdict != question.verdict:
-        return NO_VERDICT if verdict is None else WRONG
+    said = verdict_of(reply.answer)
+    if said != question.verdict:
+        return NO_VERDICT if said is None else WRONG
     response = reasoned(reply)
     if not format_reward(response):
         return NOT_IN_THE_FORM
