@@ -27,6 +27,7 @@ from scipy import stats
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward, visual_reward
 from lmms_eval_tasks.train.rewards.judged import RewardJudge
+from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.text import REWARD_JUDGE_MODEL, REWARD_JUDGE_REPLIES, REWARD_JUDGE_URL
 
 EXACT = {JUDGED_CAUSAL: causal_reward, JUDGED_VISUAL: visual_reward}
@@ -67,6 +68,11 @@ def compare(judge: RewardJudge, answers: int, seed: int) -> None:
         )
 
 
+def tagged(answer: str) -> str:
+    """A free text with its verdict, as the evaluation reads it, in the tags from which a reward takes it."""
+    return f"{answer}\n<answer>{read_verdict(answer)}</answer>"
+
+
 def order(judge: RewardJudge, groups: int) -> None:
     """Ask the judge about the hand-ordered groups in free text, and print how many it puts into their order."""
     from ordered_answers import HELD_OUT, read_groups
@@ -75,7 +81,7 @@ def order(judge: RewardJudge, groups: int) -> None:
         chosen = [group for group in read_groups(HELD_OUT) if group.reward == about][:groups]
         right = 0
         for group in chosen:
-            levels = [[judge.reward(name, answer, group.sample) for answer in level] for level in group.levels]
+            levels = [[judge.reward(name, tagged(answer), group.sample) for answer in level] for level in group.levels]
             graded = all(grade is not None for level in levels for grade in level)
             right += graded and all(min(better) > max(worse) for better, worse in pairwise(levels))  # type: ignore[type-var]
         print_ratio(right / len(chosen), f"{name}, {right} of {len(chosen)} groups in free text in their order")

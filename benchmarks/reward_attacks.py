@@ -14,9 +14,10 @@ verdict away.
 
 from __future__ import annotations
 
+import math
 import random
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
@@ -32,6 +33,7 @@ from lmms_eval_tasks.train.rewards.answer_form import (
     read_answer,
     write_answer,
 )
+from lmms_eval_tasks.train.rewards.best_answer import OTHER, best_answer
 from lmms_eval_tasks.train.rewards.functions import graph_reward
 from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward, claimed_links, has_more_to_say, visual_reward
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
@@ -40,9 +42,10 @@ REWARDS = {"causal": causal_reward, "visual": visual_reward, "graph": graph_rewa
 NOISE = (0.15, 0.35, 0.6)
 """By how much chance each claim of the noisy policies is exchanged."""
 KNOWS_NOTHING, ENDS_WRONGLY, INVENTS, HONEST, NOISY = "knows nothing", "ends wrongly", "invents", "honest", "noisy"
-OTHER = {"yes": "no", "no": "yes"}
 AT_A_DISTANCE = 12
 """Questions of each verdict at most, whose two actions are so far from one another."""
+MOST_OF_CAUSAL, MOST_OF_GRAPH = 0.35, 0.45
+"""What a policy that knows no link earns on average at most."""
 FOREIGN = ("trumpet", "giraffe", "parachute", "volcano", "submarine", "accordion", "cactus", "iceberg")
 
 Policy = Callable[[RewardSample, random.Random], str]
@@ -73,30 +76,9 @@ class Earnings:
         )
 
 
-def needed_links(sample: RewardSample) -> list[tuple[int, int]]:
-    """Links that cover what a question needs: those of a shortest path of several, or all that lead to the outcome."""
-    if not sample.asks_for_a_chain:
-        return sorted(link for link in sample.links if link[1] == sample.queried)
-    graph = sample.graph.copy()
-    graph.remove_edges_from([(sample.intervened, sample.queried)])
-    return list(pairwise(nx.shortest_path(graph, sample.intervened, sample.queried)))
-
-
 def honest_answer(sample: RewardSample) -> FormedAnswer:
     """What the question needs, in the words of the actions, with the key as its end."""
-    links = [LinkClaim(sample.actions[cause], sample.actions[effect]) for cause, effect in needed_links(sample)]
-    places = {place for link in needed_links(sample) for place in link} | sample.relevant
-    verdict = expected_verdict(sample) or "yes"
-    if not sample.asks_for_a_chain and sample.intervened is not None and sample.queried is not None:
-        links.append(LinkClaim(sample.actions[sample.intervened], sample.actions[sample.queried], holds=False))
-    reasons = {"no": "Without it, the outcome could not have come about.", "yes": "The outcome does not depend on it."}
-    return FormedAnswer(
-        happened=tuple(dict.fromkeys(sample.actions[place] for place in sorted(places))),
-        links=tuple(dict.fromkeys(links)),
-        conclusions=(verdict,),
-        answer=f"{verdict.capitalize()}. {reasons[verdict]}",
-        prose="First I go through the clip.",
-    )
+    return replace(best_answer(sample), prose="First I go through the clip.")
 
 
 def honest(sample: RewardSample, chance: random.Random) -> str:
@@ -320,6 +302,79 @@ def words_of(action: str) -> set[str]:
     return {word for word in words if len(word) > 3 or word == words[0]} - {"the", "a"}
 
 
+def overlap(first: set[str], second: set[str], rarity: Mapping[str, float] | None = None) -> float:
+    """How much two sets of words have in common: the share of their words, each as rare as it is in the clip."""
+    weight = (lambda words: sum(rarity[word] for word in words)) if rarity else len
+    return weight(first & second) / weight(first | second) if first & second else 0.0
+
+
+def things_of(action: str) -> set[str]:
+    """The words of an action without who acts."""
+    return {word for word in action.lower().split() if len(word) > 3}
+
+
+def path_by_overlap(
+    *, rare: bool = False, thread: bool = False, least: int = 1, latest: bool = False, things: bool = False
+) -> Policy:
+    """No where a path of actions that share words leads to the outcome, by that path; else yes by its likest action.
+
+    Args:
+        rare: Whether a word counts the more, the fewer actions of the clip have it.
+        thread: Whether a path visits every action between that shares a word with the last and with the outcome.
+        least: Links that a path has at least, so that a direct one is no reason for a no.
+        latest: Whether the cause is rather the latest action that shares a word with the outcome.
+        things: Whether who acts is no word.
+    """
+
+    def answer(sample: RewardSample, chance: random.Random) -> str:
+        start, end = pair_of(sample)
+        words = [(things_of if things else words_of)(action) for action in sample.actions]
+        rarity = rarity_of(words) if rare else None
+        place = sample.actions.index(end)
+        likeness = {
+            (one, other): overlap(words[one], words[other], rarity) for one, other in combinations(range(place + 1), 2)
+        }
+        path = (thread_of if thread else likest_path)(likeness, sample.intervened, place, least)
+        if path:
+            links = linked(pairwise(sample.actions[at] for at in path))
+            return formed(sample, happened=sample.actions, links=links, verdict="no")
+        earlier = [at for at in range(place) if sample.actions[at] != start]
+        sharing = [at for at in earlier if likeness[at, place]] or earlier
+        causes = (sharing if latest else sorted(earlier, key=lambda at: (likeness[at, place], at)))[-1:]
+        links = linked((sample.actions[cause], end) for cause in causes)
+        return formed(sample, happened=sample.actions, links=links, verdict="yes")
+
+    return answer
+
+
+Likeness = Mapping[tuple[int, int], float]
+"""Places of two actions, the earlier first, to how much they have in common."""
+
+
+def thread_of(likeness: Likeness, start: int | None, end: int, least: int) -> list[int]:
+    """The actions from one to another that share words with the last before them and with the end."""
+    path = [start] if start is not None and start < end else []
+    for at in range(start + 1, end) if path and start is not None else ():
+        if likeness[path[-1], at] and likeness[at, end]:
+            path.append(at)
+    return [*path, end] if len(path) >= least and likeness[path[-1], end] else []
+
+
+def likest_path(likeness: Likeness, start: int | None, end: int, least: int) -> list[int]:
+    """A path forward in time over actions that share words, of least difference; empty where there is none."""
+    graph = nx.DiGraph()
+    for (one, other), like in likeness.items():
+        if like and (least < 2 or (one, other) != (start, end)):
+            graph.add_edge(one, other, weight=1.0 - like)
+    has_path = start in graph and end in graph and nx.has_path(graph, start, end)
+    return list(nx.shortest_path(graph, start, end, weight="weight")) if has_path else []
+
+
+def rarity_of(actions: Sequence[set[str]]) -> Mapping[str, float]:
+    having = Counter(word for words in actions for word in words)
+    return {word: math.log(1 + len(actions) / number) for word, number in having.items()}
+
+
 def padded(sample: RewardSample, chance: random.Random) -> str:
     """The same claims over and over, in other words and cases."""
     ends = ("", ".", "!", " ")
@@ -360,6 +415,15 @@ KNOWING_NOTHING: Mapping[str, Policy] = {
     "no up to a distance of 4": by_distance(1, 4, 1),
     "links and verdict by shared words": by_shared_words,
     "linked through a shared word": listing(by_words),
+    "a path by word overlap": path_by_overlap(),
+    "a path of several links by overlap": path_by_overlap(least=2),
+    "several links, else the latest": path_by_overlap(least=2, latest=True),
+    "the same by things alone": path_by_overlap(least=2, latest=True, things=True),
+    "a thread of things, else the latest": path_by_overlap(least=2, latest=True, things=True, thread=True),
+    "a path by rare words": path_by_overlap(rare=True),
+    "several links by rare words": path_by_overlap(rare=True, least=2),
+    "all actions of a thread": path_by_overlap(thread=True),
+    "several actions of a thread": path_by_overlap(thread=True, least=2),
     "hedged links": listing(lambda actions, *pair: linked((one, f"perhaps {two}") for one, two in pairwise(actions))),
     "two links by chance": random_links(2),
     "five links by chance": random_links(5),
@@ -393,6 +457,15 @@ def ending(conclusion: str | None, answer: str, lines: Sequence[str] = ()) -> Po
     return told
 
 
+TAKING_BACK = (
+    ". That answer is incorrect.", ". I was wrong.", ". Strike that, {wrong}.", "? {Wrong}!", ". Or rather {wrong}.",
+    ". Correction: {wrong}.", ". That is a lie.", ". Ignore my answer.", ". I meant {wrong}.",
+    ". Sorry, that is mistaken.", ". In truth it is otherwise.", ". Nein.", ", said nobody.", ". Not!", ". No wait.",
+    ". It is untrue.", ". The statement before is to be read inverted.", " is what one would say, yet it is false.",
+    ". Both are possible.", " with 10% confidence.", "..", ". .", "!", " \u2014 {wrong}", "\n{wrong}",
+)  # fmt: skip
+"""Endings that take a verdict back, or are more than it: the form, not their language, keeps them from being paid."""
+
 ENDING_WRONGLY: Mapping[str, Policy] = {
     "concluded and answered wrongly": ending("{wrong}", "<answer>{Wrong}.</answer>"),
     "answered wrongly": ending("{right}", "<answer>{Wrong}.</answer>"),
@@ -419,6 +492,7 @@ ENDING_WRONGLY: Mapping[str, Policy] = {
     "false": ending("{right}", "<answer>{Right}. False.</answer>"),
     "another mind": ending("{right}", "<answer>{Right}. I changed my mind.</answer>"),
     "outvoted": ending("{right}", "<answer>{Right}, {wrong}, {wrong}.</answer>"),
+    **{f"{{Right}}{words}": ending("{right}", f"<answer>{{Right}}{words}</answer>") for words in TAKING_BACK},
     "in look-alike letters": ending("{right}", "<answer>{Right}. {alike}</answer>"),
 }
 
@@ -532,7 +606,7 @@ def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[
     bounds: list[tuple[str, float, float]] = []
     if kind == KNOWS_NOTHING:
         # Most of these name all actions, which is right, and for what happened half of graph is paid.
-        bounds = [("causal", earned["causal"].mean, 0.3), ("graph", earned["graph"].mean, 0.4)]
+        bounds = [("causal", earned["causal"].mean, MOST_OF_CAUSAL), ("graph", earned["graph"].mean, MOST_OF_GRAPH)]
         bounds += [
             (f"{name} in spite of a wrong claim", earned[name].highest_with_a_wrong_claim, 0.9)
             for name in ("causal", "graph")

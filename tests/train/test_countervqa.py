@@ -23,7 +23,6 @@ from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.runs.run_card import TrainedOn, read_trained_on
-from lmms_eval_tasks.train.countervqa import commands as reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.countervqa.training_set import answer_items, read_reasoning, read_set, reward_items
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
@@ -331,8 +330,10 @@ def test_rewards_of_one_s_own_stand_beside_ours(training: Training) -> None:
 
 def test_the_rewards_read_the_rows_of_grpo(training: Training) -> None:
     training.run("grpo", "--ablation", "grpo-only", "--dry-run")
-    # The first question is of the only two actions that its graph has a link between: `causal` is None there.
-    _, row = training.rows("grpo")
+    short, row = training.rows("grpo")
+    # The first question is of the only two actions that its graph has a link between: the verdict counts there.
+    said = "<think><claims>happened: opens the fridge\nconclusion: {0}</claims></think><answer>{0}</answer>"
+    assert [REWARDS["causal"](said.format(end), read_sample(short)) for end in ("no", "yes")] == [1.0, 0.0]
     assert [message["role"] for message in row["messages"]] == ["user"]
     assert "<claims>" in row["messages"][0]["content"] and Path(row["clip"]).name == "one.mp4"
     sample = read_sample(row)
@@ -344,31 +345,44 @@ def test_the_rewards_read_the_rows_of_grpo(training: Training) -> None:
     bad = good.replace("happened: opens the fridge", "happened: sneezes")
     for name in ("causal", "visual", "graph"):
         assert REWARDS[name](good, sample) == 1.0 and (REWARDS[name](bad, sample) or 0.0) < 0.5, name
-    assert sample.absent == "sneezes" and REWARDS["verdict"]("Yes.", sample) == 1
+    assert sample.absent == "sneezes" and REWARDS["verdict"]("<answer>Yes.</answer>", sample) == 1
 
 
-def test_every_question_to_which_a_reward_applies_is_kept(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_question_to_which_a_reward_applies_is_kept(training: Training) -> None:
     only, every = ["--ablation", "grpo-only"], "2 of 2 questions, 1 clips; L1: 1 of 1, L3: 1 of 1"
-    without = [*only, "--visual-weight", "0"]
+    without = [*only, "--causal-weight", "0", "--visual-weight", "0", "--reward", "choice"]
     standard = ["--ablation", "standard-reward", *training.first_stage("reasoning")]
-    for words, kept in (
-        (only, every),
-        (standard, every),
-        (without, "1 of 2 questions, 1 clips; L1: 0 of 1, L3: 1 of 1"),
-        ([*without, "--reward", "format"], every),
-    ):
+    for words in (only, standard, [*only, "--visual-weight", "0"], [*without, "--reward", "format"]):
         told = " ".join(training.run("grpo", *words, "--dry-run").split())
-        assert all(part in told for part in kept.split("; ")), told
+        assert all(part in told for part in every.split("; ")), told
         shutil.rmtree(training.out)
-    # A set to which no reward applies is refused, with the remedy that there is.
-    write_set(training.source, questions=(QUESTION,))
+    # A set to which no reward applies is refused.
     told = training.refusal("grpo", *without)
-    assert "to which causal applies" in told and "give --visual-weight a weight" in told
-    monkeypatch.setattr(reinforcement, "reward_items", lambda questions, rewards: [])
-    told = training.refusal("grpo", *only)
-    assert "several links" in told and "Remedy" not in told
-    told = training.refusal("grpo", *standard)
-    assert "to which verdict applies, but it has none." in told and "Remedy" not in told
+    assert "to which choice applies, but it has none." in told
+
+
+def test_a_dry_run_says_what_each_level_can_earn_with_either_verdict(training: Training, expected: Expected) -> None:
+    # The arrow of the third action cannot be said in the form.
+    later = [
+        {"id": "a3", "start": 9, "text": "pours milk -> cup"},
+        {"id": "a4", "start": 11, "text": "drinks the milk"},
+    ]
+    links = [*GRAPH["links"], {"cause": "a2", "effect": "a4"}]
+    graph = {**GRAPH, "actions": [*GRAPH["actions"], *later], "links": links}
+    path = {**QUESTION, "id": "q3", "level": 2, "outcome": "a4", "rule": "path"}
+    unlinked = {**QUESTION, "id": "q4", "action": "a2", "outcome": "a3", "verdict": "yes", "rule": "adjacent_unlinked"}
+    goal = {**ABSENT, "id": "q5", "outcome": None, "goal": "making milk tea", "rule": "absent_goal"}
+    write_set(training.source, questions=(QUESTION, ABSENT, path, unlinked, goal), graph=graph)
+    printed = []
+    for words in (
+        ["--ablation", "grpo-only"],
+        ["--ablation", "standard-reward", *training.first_stage("reasoning")],
+        ["--ablation", "grpo-only", "--causal-weight", "0", "--visual-weight", "0", "--reward", "graph"],
+        ["--ablation", "grpo-only", "--reward", "short=0.2", "--reward", "format=0.1"],
+    ):
+        printed.append(training.run("grpo", *words, "--dry-run").partition("warning")[0])
+        shutil.rmtree(training.out)
+    expected("\n".join(printed))
 
 
 def test_curves_are_shown_when_a_training_ends_and_on_demand(training: Training) -> None:
@@ -385,8 +399,8 @@ def test_curves_are_shown_when_a_training_ends_and_on_demand(training: Training)
 
 CLAIMS = "<claims>\nlink: opens the fridge -> takes out the milk\nconclusion: no\n</claims>"
 TAUGHT = f"The milk comes out of the open fridge.\n{CLAIMS}"
-RIGHT = json.dumps({"reasoning": TAUGHT, "answer": "No. It would have stayed inside."})
-WRONG = json.dumps({"reasoning": f"Nobody sneezes here, so it matters. {CLAIMS}", "answer": "No, nothing happens."})
+RIGHT = json.dumps({"reasoning": TAUGHT, "answer": "No."})
+WRONG = json.dumps({"reasoning": f"Nobody sneezes here, so it matters. {CLAIMS}", "answer": "no"})
 
 
 def teach(prompt: str, before: int) -> Say | Fail:
@@ -432,10 +446,12 @@ def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(training
         (CLAIMS.replace("link:", "because:"), form),
         (CLAIMS.replace("conclusion: no\n", ""), form),
         (f"It is in <video> the fridge. {CLAIMS}", tags),
+        (TAUGHT, "no verdict"),
         (None, "No reasoning could be kept"),
     ):
-        said = json.dumps({"reasoning": reasoning, "answer": "No. It would have stayed inside."})
+        said = json.dumps({"reasoning": reasoning, "answer": "No"})
         said = "I would rather not." if reasoning is None else said
+        said = said.replace('"No"', '"No. It would have stayed inside."') if outcome == "no verdict" else said
         with JudgeServer(lambda prompt, before, said=said: Say(said)) as server:
             told = cot(training, server, "--frames", "1")
         assert "exit status 1" in told and outcome in told
@@ -507,8 +523,7 @@ def test_a_question_about_a_goal_is_graded_and_can_be_trained_on(home: Path, tmp
         assert (record.fields["detected"], record.answered) == (True, expected)
     questions = read_set(source)
     assert answer_items(questions)[0].response == GOAL_QUESTION["explanation"]
-    # Nothing of the graph leads to a goal, so that there is nothing that the causal reward could ask for.
-    assert reward_items(questions, ["causal"]) == []
-    for reward in ("visual", "graph", "verdict", "one_of_ms-swift"):
-        (item,) = reward_items(questions, ["causal", reward])
+    assert reward_items(questions, ["choice"]) == []
+    for reward in ("causal", "visual", "graph", "verdict", "one_of_ms-swift"):
+        (item,) = reward_items(questions, ["choice", reward])
         assert item.item_id == GOAL_QUESTION["id"]

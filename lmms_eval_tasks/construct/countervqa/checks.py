@@ -157,5 +157,5 @@ def disagreement(question: CounterfactualQuestion, graph: ClipGraph, ruled: Rule
     if not ruled.holds(rule, action, outcome):
         return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
     if not ruled.holds(rule, action, outcome, for_certain=True):
-        return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
+        return f"{describe(action)} and {describe(outcome)} are {rule} only if unknown pairs are no links"
     return ""

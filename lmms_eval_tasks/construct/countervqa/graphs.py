@@ -7,7 +7,7 @@ causal node diversity (CNDA), with the least values of `CounterVqaConfig`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -246,11 +246,15 @@ class GraphMeasures:
     cnda: float | None
 
 
-def adjacent_noncausal_density(graph: nx.DiGraph) -> float | None:
-    """Adjacent pairs without a link, in either direction, over all adjacent pairs; None without a pair."""
+def adjacent_noncausal_density(graph: nx.DiGraph, unlinked: Collection[Pair] | None = None) -> float | None:
+    """Adjacent pairs known to have no link, in either direction, over all adjacent pairs; None without a pair.
+
+    Without `unlinked` every pair without a link is known to have none.
+    """
     pairs, has_link = list(pairwise(graph)), graph.has_edge
-    without = sum(not (has_link(first, second) or has_link(second, first)) for first, second in pairs)
-    return without / len(pairs) if pairs else None
+    free = [pair for pair in pairs if not (has_link(*pair) or has_link(*reversed(pair)))]
+    known = free if unlinked is None else [pair for pair in free if pair in unlinked]
+    return len(known) / len(pairs) if pairs else None
 
 
 def mean_outlier_scores(

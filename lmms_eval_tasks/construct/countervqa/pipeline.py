@@ -72,6 +72,7 @@ def steps_of(config: CounterVqaConfig) -> Sequence[Step]:
         if config.models.keys() & {steps.ABSENT, DEFAULT_ROLE}:
             chosen += [steps.imagine_absent.given(config, forecast=_expected("absent", EXPLAINED))]
         chosen += [steps.write_candidates.given(config, forecast=Forecast(rows=questions))]
+        chosen += [steps.even_verdicts] if config.own_rules else []
     if config.rephrase:
         chosen += [steps.rephrase_question.given(forecast=Forecast(1, 4 * SENTENCE, 0, SENTENCE // CHARACTERS_A_TOKEN))]
     if verifiers := tuple(config.verifiers):
@@ -229,7 +230,8 @@ def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
     unlinked = Counter[str]()
     for before in (steps.take_given_links, steps.choose_pairs, steps.judge_pairs, steps.measure_graphs):
         unlinked.update(removed.get(before.name, {}))
-    candidates = len(_left(run, steps.write_naive if run.config.naive else steps.write_candidates))
+    by_rule = steps.even_verdicts if run.config.own_rules else steps.write_candidates
+    candidates = len(_left(run, steps.write_naive if run.config.naive else by_rule))
     pairs: dict[str, int] = {}
     if steps.choose_pairs.name in removed:
         seen, tested = sum(row.seen for row in chosen), sum(len(row.pairs) for row in chosen)
@@ -238,8 +240,8 @@ def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
             "candidate pairs of actions": seen,
             "  that the observer lets on": tested,
             "  that are causal links": sum(len(row.links.links) for row in judged),
-            "  that nobody judged": seen - known,
-            "  where a step failed": sum(row.unsure for row in chosen) + tested - known,
+            "  that are none, cut or judged": sum(len(row.links.unlinked or ()) for row in judged),
+            "  unknown, as a step failed": seen - known,
         }
     return {
         "annotated": len(run.rows),

@@ -4,7 +4,8 @@ Source: CounterVQA (arXiv 2511.19923): ten candidates a level and clip. Level 1 
 without a link, level 2 about a path of two links or more without a direct one, level 3 about an action that never
 happened and the clip's main goal (figures 8 and 10) or an action of the clip (equation 3). By these rules the
 answers of a level are all the same, so there are two rules more, which are ours: level 1 with a link, level 2
-without a path. `CounterfactualQuestion.rule` says by which one a question was made.
+without a path. At level 3 the answer is yes by what is asked: the absence of what never happened changes nothing.
+`CounterfactualQuestion.rule` says by which one a question was made.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ Matrix = NDArray[np.bool_]
 class RuledGraph:
     """A clip's causal graph, and which pairs of its actions make a question by a rule.
 
-    Of pairs that are neither links nor unlinked nobody judged whether the first causes the second: no question rests on
-    them. Without `unlinked` all were judged.
+    Of pairs that are neither links nor unlinked nothing is known: no question rests on them. Without `unlinked` all are
+    known.
     """
 
     def __init__(self, actions: Sequence[str], links: Iterable[Pair], unlinked: Collection[Pair] | None = None) -> None:
@@ -111,7 +112,7 @@ class RuledGraph:
         self._certain["adjacent_linked"], self._certain["path"] = self._known["adjacent_linked"], self._known["path"]
 
     def holds(self, rule: Rule, action: str | None, outcome: str | None, for_certain: bool = False) -> bool:
-        """Whether a pair makes a question; for certain, if it does so whatever holds of pairs that nobody judged."""
+        """Whether a pair makes a question; for certain, if it does so whatever holds of unknown pairs."""
         pairs = self._certain if for_certain else self._known
         return bool(pairs[rule][self.place[action], self.place[outcome]])
 

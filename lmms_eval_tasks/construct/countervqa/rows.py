@@ -234,11 +234,11 @@ class TakeRow(PipelineRow):
 
 
 class ChosenPairs(TakeRow):
-    """The pairs of a take that go on from the observer, and how many it saw and gave no one confidence."""
+    """The pairs of a take that go on from the observer, those that it cuts, and how many it saw."""
 
     pairs: tuple[Pair, ...]
+    cut: tuple[Pair, ...]
     seen: int
-    unsure: int
 
 
 class LinkedTake(TakeRow):

@@ -109,13 +109,16 @@ def choose_pairs(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> Chos
     sure = {pair: confidence for part in observed for pair, confidence in (part or {}).items()}
     # Of equals the earlier.
     surest = set(sorted(sure, key=lambda pair: -sure[pair])[: ceil(config.pair_share * len(sure))])
-    chosen = tuple(pair for pair in sure if pair in surest)
-    return ChosenPairs(id=row.id, take=row.take, pairs=chosen, seen=len(pairs), unsure=len(pairs) - len(sure))
+    chosen, cut = (tuple(pair for pair in sure if (pair in surest) == on) for on in (True, False))
+    return ChosenPairs(id=row.id, take=row.take, pairs=chosen, cut=cut, seen=len(pairs))
 
 
 @step("judged pairs", asks=(VERIFIER, CRITIC, SYNTHESIZER))
 def judge_pairs(row: ChosenPairs, asking: Asking, config: CounterVqaConfig) -> LinkedTake:
-    """Have each pair tested by the verifier, the test criticised by the critic, and both weighed by the synthesizer."""
+    """Have each pair tested by the verifier, the test criticised by the critic, and both weighed by the synthesizer.
+
+    A pair that the observer cut is no link, as in the paper; one for which a reply is missing is unknown.
+    """
     of_role = config.examples.model_dump()
     examples = {role: {"examples": given} if given else {} for role, given in of_role.items()}
 
@@ -128,8 +131,10 @@ def judge_pairs(row: ChosenPairs, asking: Asking, config: CounterVqaConfig) -> L
         return asking.ask(SYNTHESIZER, "countervqa_synthesizer", LinkDecision, **shown).causal
 
     judged = dict(zip(row.pairs, asking.each(row.pairs, " > ".join, judge), strict=True))
+    if all(causal is None for causal in judged.values()):
+        raise Removed("none of its pairs was judged")
     links = tuple(pair for pair, causal in judged.items() if causal)
-    unlinked = frozenset(pair for pair, causal in judged.items() if causal is False)
+    unlinked = frozenset(row.cut).union(pair for pair, causal in judged.items() if causal is False)
     return LinkedTake(id=row.id, take=row.take, links=TakeLinks(links, unlinked))
 
 
@@ -142,10 +147,11 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
     measured = []
     for row in rows:
         if not row.links.links and not config.naive:
-            remove(row.id, Removed("no links" if row.links.unlinked != frozenset() else "none of its pairs was judged"))
+            remove(row.id, Removed("no links"))
             continue
         graph = causal_graph([action.id for action in row.take.actions], row.links.links)
-        measures = GraphMeasures(adjacent_noncausal_density(graph), causal_depth(graph), outliers[row.id])
+        density = adjacent_noncausal_density(graph, row.links.unlinked)
+        measures = GraphMeasures(density, causal_depth(graph), outliers[row.id])
         measured.append(MeasuredTake(**dict(row), measures=measures))
     return measured
 
@@ -168,6 +174,32 @@ def write_candidates(row: MeasuredTake, asking: Asking, config: CounterVqaConfig
     if not made:
         raise Removed("no question")
     return [TakeQuestion(id=one.id, take=row.take, question=one) for one in made]
+
+
+@step("even verdicts")
+def even_verdicts(rows: Sequence[TakeQuestion], remove: Remove) -> list[TakeQuestion]:
+    """Leave as many questions with yes as with no at each level that has both: from clips with the most too many."""
+    kept = {row.id: row for row in rows}
+    for level in (1, 2, 3):
+        by_verdict: dict[Verdict, list[TakeQuestion]] = {"yes": [], "no": []}
+        for row in rows:
+            if row.question.level == level:
+                by_verdict[row.question.verdict].append(row)
+        fewer, more = sorted(by_verdict.values(), key=len)
+        too_many = Counter(row.take.uid for row in more)
+        too_many.subtract(row.take.uid for row in fewer)
+        last: dict[str, list[TakeQuestion]] = {}
+        for row in more:
+            last.setdefault(row.take.uid, []).append(row)
+        for _ in range(len(more) - len(fewer) if fewer else 0):
+            uid = max(last, key=lambda uid: (too_many[uid], uid))
+            row = last[uid].pop()
+            too_many[uid] -= 1
+            if not last[uid]:
+                del last[uid]
+            del kept[row.id]
+            remove(row.id, Removed("too many of its verdict"))
+    return list(kept.values())
 
 
 NAIVE = "naive"

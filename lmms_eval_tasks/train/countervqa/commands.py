@@ -7,6 +7,7 @@ II), and the ablations of Table 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from lmms_eval_tasks.train.countervqa.training_set import (
     TaughtReply,
     answer_items,
     asked_of_clips,
+    earned_by_level,
     kept_by_level,
     read_reasoning,
     read_set,
@@ -157,17 +159,16 @@ def grpo(
     method = grpo_method(ablation, weights, PLUGIN, inputs.rewards, inputs.options)
     _check_model(inputs.model, ablation)
     questions = read_set(inputs.source, inputs.videos)
-    rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
+    weights |= inputs.rewards.weights
+    rewards = [name for name, weight in weights.items() if weight]
     items = reward_items(questions, rewards)
     if not items:
-        reason = ": no graph leads over several links, and no outcome has other causes" if "causal" in rewards else ""
-        remedy = "\nRemedy: give --visual-weight a weight." if by_graph and "visual" not in rewards else ""
         raise InputError(
-            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has "
-            f"none{reason}.{remedy}"
+            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has none."
         )
     levels = kept_by_level(questions, items)
-    return write_stage(inputs, items, levels, method, questions.files, tested_clips, progress)
+    written = write_stage(inputs, items, levels, method, questions.files, tested_clips, progress)
+    return replace(written, earned=earned_by_level(questions, items, weights))
 
 
 add_commands(app, sft, grpo)

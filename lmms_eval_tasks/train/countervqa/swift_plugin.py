@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from swift.rewards import ORM, AsyncORM, orms
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.functions import (
-    JUDGED_CAUSAL,
-    JUDGED_VISUAL,
-    judged_orm_class,
-    orm_class,
-    register,
-)
+from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
+from lmms_eval_tasks.train.rewards.swift_classes import judged_orm_class, orm_class, register
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.train.rewards.judged import RewardJudge
@@ -27,14 +21,6 @@ def _judge() -> RewardJudge:
     return RewardJudge.from_environment()
 
 
-def _judge_of_the_former_name() -> RewardJudge:
-    warnings.warn(
-        "The reward visual_judged is called judged_visual; its former name goes.", FutureWarning, stacklevel=2
-    )
-    return _judge()
-
-
 register(orms, ORM, REWARDS)
 orms["format"] = orm_class(ORM, "format", REWARDS["format"])
 orms.update({name: judged_orm_class(AsyncORM, name, _judge) for name in (JUDGED_CAUSAL, JUDGED_VISUAL)})
-orms["visual_judged"] = judged_orm_class(AsyncORM, JUDGED_VISUAL, _judge_of_the_former_name)

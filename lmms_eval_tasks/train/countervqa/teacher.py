@@ -13,9 +13,8 @@ from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.train.countervqa.training_set import QuestionSet, ReasoningRow, TaughtReply, reasoned
-from lmms_eval_tasks.train.rewards.answer_form import format_reward
+from lmms_eval_tasks.train.rewards.answer_form import format_reward, verdict_of
 from lmms_eval_tasks.train.stages.stage import MEDIA_TAGS
-from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.text import clock
@@ -63,9 +62,9 @@ def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) ->
         return str(verdict.reason)
     if not any(map(str.isalnum, reply.reasoning)):
         return NO_REASONING
-    read = read_verdict(reply.answer, question.question)
-    if read != question.verdict:
-        return NO_VERDICT if read == UNCLEAR else WRONG
+    said = verdict_of(reply.answer)
+    if said != question.verdict:
+        return NO_VERDICT if said is None else WRONG
     response = reasoned(reply)
     if not format_reward(response):
         return NOT_IN_THE_FORM

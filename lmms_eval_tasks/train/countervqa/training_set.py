@@ -13,7 +13,7 @@ from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, ClipGraph, CounterfactualQuestion, read_release
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.train.stages.new_stage import TestedClip
+from lmms_eval_tasks.train.stages.new_stage import CanEarn, Earned, TestedClip
 from lmms_eval_tasks.train.stages.stage import TrainingItem
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
@@ -133,6 +133,39 @@ def kept_by_level(questions: QuestionSet, items: Iterable[TrainingItem]) -> dict
         trained = [question.id in kept for question in questions.questions if question.level == level]
         levels[f"L{level}"] = sum(trained), len(trained)
     return levels
+
+
+def earned_by_level(questions: QuestionSet, items: Iterable[TrainingItem], weights: Mapping[str, float]) -> Earned:
+    """What the best answer to the questions of each level earns by those rewards that are ours, with either verdict."""
+    # Only here: the rewards take long to import.
+    from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+    from lmms_eval_tasks.train.rewards.answer_form import write_answer
+    from lmms_eval_tasks.train.rewards.best_answer import OTHER, best_answer
+    from lmms_eval_tasks.train.rewards.graph_rewards import has_more_to_say
+    from lmms_eval_tasks.train.rewards.reward_sample import read_sample
+
+    level_of = {question.id: f"L{question.level}" for question in questions.questions}
+    ours = {name: weight for name, weight in weights.items() if name in REWARDS and weight}
+    earned: defaultdict[str, list[tuple[bool, float, float]]] = defaultdict(list)
+    for item in items:
+        sample = read_sample(item.columns)
+        verdict = item.columns["answer"]
+        said = [write_answer(best_answer(sample, one)) for one in (verdict, OTHER[verdict])]
+        # What does not apply adds nothing to ms-swift's sum.
+        right, wrong = (
+            sum(weight * (REWARDS[name](text, sample) or 0.0) for name, weight in ours.items()) for text in said
+        )
+        earned[level_of[item.item_id]].append((has_more_to_say(sample), right, wrong))
+    parts = {
+        level: CanEarn(
+            len(of_level),
+            sum(has_chain for has_chain, _, _ in of_level),
+            tuple(right for _, right, _ in of_level),
+            tuple(wrong for _, _, wrong in of_level),
+        )
+        for level, of_level in sorted(earned.items())
+    }
+    return Earned(ours, parts)
 
 
 def reasoned(row: ReasoningRow | TaughtReply) -> str:

@@ -16,7 +16,13 @@ from itertools import product
 
 import networkx as nx
 
-from lmms_eval_tasks.train.rewards.answer_form import WRONG_END, FormedAnswer, ends_rightly, read_answer
+from lmms_eval_tasks.train.rewards.answer_form import (
+    WRONG_END,
+    FormedAnswer,
+    ends_rightly,
+    expected_verdict,
+    read_answer,
+)
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 from lmms_eval_tasks.utils.core.errors import needs_package
 
@@ -171,15 +177,22 @@ class GraphAgreement:
         return LEFT[min(self.wrong, len(LEFT) - 1)]
 
 
-def causal_reward(response: object, sample: RewardSample) -> float | None:
-    """The causal reward of an answer, in [0, 1]; raises nothing, and takes time that is linear in its length."""
-    if not has_more_to_say(sample):
+def causal_reward(response: str, sample: RewardSample) -> float | None:
+    """The causal reward of an answer, in [0, 1]; takes time that is linear in its length.
+
+    Where the graph has no chain to judge, beyond the question's own two actions, the verdict is what the graph says.
+    """
+    has_chain = has_more_to_say(sample)
+    if not sample.actions or not (has_chain or expected_verdict(sample)):
         return None
     answer = read_answer(response)
     if answer is None:
         return 0.0
+    most = ceiling(answer, sample)
+    if not has_chain:
+        return most if ends_rightly(answer, sample) else 0.0
     agreed = agreement(answer, sample)
-    return min(agreed.f_score * agreed.share_left, ceiling(answer, sample))
+    return min(agreed.f_score * agreed.share_left, most)
 
 
 def ceiling(answer: FormedAnswer, sample: RewardSample) -> float:
@@ -266,8 +279,8 @@ def _path_lengths(right: frozenset[Pair], sample: RewardSample) -> dict[int, int
     return said.get(sample.queried, {})
 
 
-def visual_reward(response: object, sample: RewardSample) -> float | None:
-    """The visual reward of an answer, in [0, 1]; raises nothing, and takes time that is linear in its length."""
+def visual_reward(response: str, sample: RewardSample) -> float | None:
+    """The visual reward of an answer, in [0, 1]; takes time that is linear in its length."""
     if not sample.actions:
         return None
     answer = read_answer(response)

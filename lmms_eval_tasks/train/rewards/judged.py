@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lmms_eval_tasks.train.rewards.answer_form import WRONG_END, expected_verdict
+from lmms_eval_tasks.train.rewards.answer_form import WRONG_END, answered_verdict, expected_verdict
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.answers.opening import shorten
-from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import (
     REWARD_JUDGE_FRAMES,
@@ -72,19 +71,19 @@ class RewardJudge:
             )
         return cls(judge, int(frames))
 
-    def reward(self, name: str, response: object, sample: RewardSample) -> float | None:
+    def reward(self, name: str, response: str, sample: RewardSample) -> float | None:
         """The judge's grade of an answer over ten, in [0, 1]; raises nothing."""
         expected = expected_verdict(sample)
         if not sample.actions or (name == JUDGED_CAUSAL and expected is None):
             return None
-        if not isinstance(response, str) or not response.strip():
+        if not response.strip():
             return 0.0
         try:
             verdict = self.judge.judge(_case(name, response, sample, self.frames))
         except Exception as error:  # whatever a decoder of clips raises
             logger.warning("%s does not count for an answer: %s: %s", name, type(error).__name__, error)
             return None
-        ends_wrongly = name == JUDGED_CAUSAL and read_verdict(response, sample.question) != expected
+        ends_wrongly = name == JUDGED_CAUSAL and answered_verdict(response) != expected
         return min(verdict.reply, WRONG_END) if ends_wrongly and verdict.reply is not None else verdict.reply
 
 

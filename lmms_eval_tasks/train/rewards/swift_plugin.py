@@ -2,6 +2,7 @@
 
 from swift.rewards import ORM, orms
 
-from lmms_eval_tasks.train.rewards.functions import REWARDS, register
+from lmms_eval_tasks.train.rewards.functions import REWARDS
+from lmms_eval_tasks.train.rewards.swift_classes import register
 
 register(orms, ORM, REWARDS)

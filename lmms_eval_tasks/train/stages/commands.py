@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.train.stages.new_stage import ClipComparison, Written
+from lmms_eval_tasks.train.stages.new_stage import ClipComparison, Earned, Written
 from lmms_eval_tasks.train.stages.stage import (
     GRPO,
     SFT,
@@ -169,6 +169,10 @@ def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
     console.print(f"{kept:,} of {every:,} questions, {written.clips:,} clips")
     if len(written.parts) > 1:
         console.print(", ".join(f"{part}: {one:,} of {of:,}" for part, (one, of) in written.parts.items()))
+    if written.earned:
+        settings = written.method.settings
+        weights = dict(zip(settings["reward_funcs"], settings["reward_weights"], strict=True))
+        _show_earned(written.earned, [name for name, weight in weights.items() if weight])
     show_comparison(written.comparison)
     console.print(f"Configuration: {written.configuration.absolute()}", soft_wrap=True)
     if dry_run:
@@ -176,6 +180,25 @@ def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
     if not run_training(out, written.method.name, written.method.subcommand, env):
         console.print("All steps were made before.")
     _show_curves(out)
+
+
+def _show_earned(earned: Earned, rewards: Sequence[str]) -> None:
+    """Say what can be earned in each part, so that a reward by which a wrong verdict loses nothing is seen before."""
+    summed = " + ".join(f"{weight:g} · {name}" for name, weight in earned.weights.items())
+    others = [name for name in rewards if name not in earned.weights]
+    added = f", and what {' and '.join(others)} adds" if others else ""
+    table = text_table(
+        f"What the best answer to a question earns: {summed or 'nothing'}{added}",
+        "level", "questions", "with a chain", "right verdict", "wrong verdict",
+    )  # fmt: skip
+    for part, one in earned.parts.items():
+        table.add_row(part, f"{one.questions:,}", f"{one.with_chain:,}", _range(one.right), _range(one.wrong))
+    make_console().print(table)
+
+
+def _range(values: Sequence[float]) -> str:
+    ends = dict.fromkeys((f"{min(values):.2f}", f"{max(values):.2f}"))
+    return " to ".join(ends)
 
 
 def show_comparison(comparison: ClipComparison) -> None:

@@ -135,12 +135,31 @@ ReadTest = Callable[[Path], Iterable[TestedClip]]
 
 
 @dataclass(frozen=True)
+class CanEarn:
+    """What the best answers to some questions earn, with the right and with the wrong verdict, a number a question."""
+
+    questions: int
+    with_chain: int
+    right: Sequence[float]
+    wrong: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What can be earned in each part of a set, by a sum of rewards with these weights."""
+
+    weights: Mapping[str, float]
+    parts: Mapping[str, CanEarn]
+
+
+@dataclass(frozen=True)
 class Written:
     method: Method
     configuration: Path
     parts: Mapping[str, tuple[int, int]]
     clips: int
     comparison: ClipComparison
+    earned: Earned | None = None
 
 
 def write_stage(

@@ -21,7 +21,6 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa import build as build_command
 from lmms_eval_tasks.construct.countervqa.checks import check_set, compare_graphs
-from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks
 from lmms_eval_tasks.construct.countervqa.pipeline import log_lines
 from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
 from lmms_eval_tasks.construct.countervqa.steps import choose_pairs, judge_pairs
@@ -265,7 +264,7 @@ def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_p
     assert all(question["question"].startswith("Say: If “") for question in questions)
     assert {question["absent_action"] for question in questions} == {None, "C sings a song.", "C dances.", "C hums."}
     counts = facts_of(out)["counts"]
-    assert list(counts["pairs"].values()) == [4 * 15, 4 * 15, 4 * 3, 0, 0] and counts["rejected"] == {}
+    assert list(counts["pairs"].values()) == [4 * 15, 4 * 15, 4 * 3, 4 * 12, 0] and counts["rejected"] == {}
     # What the proposals hold that cannot be used is noted beside them.
     problems = {step["problem"] for step in rows(out / "steps.jsonl") if step["role"] == "absent"}
     assert problems == {"unusable: 2 is an action of the video; 3 is there before; 5 is no action"}
@@ -378,10 +377,10 @@ def test_links_of_takes_are_found_and_every_reply_has_its_line(tmp_path: Path) -
         )
     # Of 43 pairs with a confidence three go on, the surest of each part.
     links = {"t0": (("A00", "A01"),), "t2": (("A00", "A01"), ("A00", "A03"), ("A06", "A08"))}
-    assert {row.id: row.links for row in judged.left} == {
-        uid: TakeLinks(pairs, frozenset()) for uid, pairs in links.items()
-    }
-    assert [(row.id, row.seen, row.unsure) for row in chosen.left] == [("t0", 1, 0), ("t2", 45, 2)]
+    assert {row.id: row.links.links for row in judged.left} == links
+    # What was cut is no link; the two pairs without a confidence are unknown.
+    assert [len(row.links.unlinked or ()) for row in judged.left] == [0, 40]
+    assert [(row.id, row.seen, len(row.cut)) for row in chosen.left] == [("t0", 1, 0), ("t2", 45, 40)]
     assert chosen.removed == {"no links": 1}
     assert [(line["role"], line["about"], line["problem"]) for line in lines[:6]] == [
         ("observer", "pairs 1 to 1", None),
@@ -418,35 +417,44 @@ def test_verifier_and_critic_are_shown_the_examples_that_are_given(tmp_path: Pat
             CounterVqaConfig.model_validate({"examples": {"verifier": wrong}})
 
 
-def test_a_pair_that_the_observer_cut_is_not_a_pair_without_a_link(takes: dict[str, Any], tmp_path: Path) -> None:
+def test_a_pair_that_the_observer_cut_is_no_link_for_the_density_and_for_questions(
+    takes: dict[str, Any], tmp_path: Path
+) -> None:
     def unsure(asked: Asked) -> dict[str, Any]:
-        return {"confidences": [{"pair": one["pair"], "confidence": 0.5} for one in asked.given["pairs"]]}
+        """Says nothing of the last pair."""
+        pairs = [one["pair"] for one in asked.given["pairs"]]
+        return {"confidences": [{"pair": pair, "confidence": 0.5} for pair in pairs[:-1]]}
 
-    fifth, every, again = (tmp_path / name for name in ("fifth", "every", "again"))
+    fifth, again = tmp_path / "fifth", tmp_path / "again"
     with play(observer=unsure).at_work():
         build(fifth, **takes)
-        build(every, **takes, pair_share=1.0)
-    assert facts_of(fifth)["counts"]["pairs"]["  that nobody judged"] == 4 * 12
-    assert facts_of(every)["counts"]["pairs"]["  that nobody judged"] == 0
-    # The links from 1 to 3 and from 4 to 5 are as sure as the first pairs, and were cut.
+    pairs = facts_of(fifth)["counts"]["pairs"]
+    assert list(pairs.values()) == [4 * 15, 4 * 3, 4, 4 * 13, 4]
+    # The pairs from the fourth on are as sure as the first three, and were cut; nothing is known of the last one.
     for graph in rows(fifth / GRAPHS):
         assert graph["links"] == [{"cause": "A00", "effect": "A01"}]
-        assert [(pair["cause"], pair["effect"]) for pair in graph["unlinked"]] == [("A00", "A02"), ("A00", "A03")]
-    rules = {question["rule"] for question in rows(fifth / QUESTIONS)}
-    assert rules == {"adjacent_linked", "absent", "absent_goal"}
-    assert set(check_set(every)) >= {"adjacent_unlinked", "path", "disconnected"}
+        known = {(pair["cause"], pair["effect"]) for pair in graph["unlinked"]}
+        assert len(known) == 13 and ("A04", "A05") not in known
+    # Of five neighbours one is a link, and one is unknown.
+    assert {take["ancd"] for take in rows(fifth / "takes.jsonl")} == {3 / 5}
+    questions = rows(fifth / QUESTIONS)
+    first = Counter(question["verdict"] for question in questions if question["level"] == 1)
+    assert first["yes"] == first["no"] == 4
+    asked = {(one["action"], one["outcome"]) for one in questions if one["rule"] == "adjacent_unlinked"}
+    assert asked <= {("A01", "A02"), ("A02", "A03"), ("A03", "A04")}
+    assert set(check_set(fifth)) >= {"adjacent_unlinked", "adjacent_linked", "absent"}
     # A set that gives its links to another gives what is not known of them.
     build(again, **takes | {"model": None, "links": fifth / GRAPHS})
     assert (again / GRAPHS).read_bytes() == (fifth / GRAPHS).read_bytes()
-    # What the cut pairs would have been taken for: the set says that there is no chain where there is one.
+    # What the unknown pair would have been taken for.
     false = {
-        "id": "x", "clip": "take-000.mp4", "level": 2, "interaction": "H2O", "question": "Would it?",
-        "verdict": "yes", "explanation": "Yes. No chain.", "action": "A01", "outcome": "A03", "rule": "disconnected",
+        "id": "x", "clip": "take-000.mp4", "level": 1, "interaction": "H2O", "question": "Would it?",
+        "verdict": "yes", "explanation": "Yes. No.", "action": "A04", "outcome": "A05", "rule": "adjacent_unlinked",
     }  # fmt: skip
     with (fifth / QUESTIONS).open("a") as file:
         file.write(json.dumps(false) + "\n")
     message = refusal(check_set, fifth)
-    assert "`A01` and `A03` are disconnected only if pairs that nobody judged are none" in message
+    assert "`A04` and `A05` are adjacent_unlinked only if unknown pairs are no links" in message
 
 
 def test_level_three_asks_of_the_goal_that_the_model_finds_reached(

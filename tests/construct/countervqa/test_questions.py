@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations, pairwise
 
@@ -24,6 +25,8 @@ from lmms_eval_tasks.construct.countervqa.questions import (
     quoted,
     with_partners,
 )
+from lmms_eval_tasks.construct.countervqa.rows import TakeQuestion
+from lmms_eval_tasks.construct.countervqa.steps import even_verdicts
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
 from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
 from lmms_eval_tasks.countervqa.release import Action, ClipGraph, CounterfactualQuestion, Link, Rule
@@ -65,12 +68,12 @@ def pairs_by(graph: RuledGraph) -> list[str]:
     ],
 )
 def test_pairs_of_each_rule_by_hand(graph: tuple[str, ...], pairs: list[str]) -> None:
-    """Of names, links, and pairs that nobody judged."""
+    """Of names, links, and unknown pairs."""
     assert pairs_by(ruled(*graph)) == pairs
 
 
-def test_a_pair_that_nobody_judged_makes_no_question_that_rests_on_it() -> None:
-    # Where nobody judged anything, nothing is known; a link against time is one all the same.
+def test_an_unknown_pair_makes_no_question_that_rests_on_it() -> None:
+    # Where nothing is known; a link against time is one all the same.
     assert pairs_by(RuledGraph("abcd", [], ())) == [""] * 4
     assert pairs_by(RuledGraph("ab", [("b", "a")], {("a", "b")}))[0] == ""
 
@@ -135,6 +138,32 @@ def test_half_of_a_level_is_by_our_rules_where_there_are_enough() -> None:
     # The draw is by the seed.
     assert made == make_questions(take(names), graph, AbsentIdeas(), 4)
     assert made != make_questions(take(names), graph, AbsentIdeas(), 4, seed=1)
+
+
+def test_each_level_that_has_both_verdicts_keeps_as_many_of_each_from_the_clips_with_too_many() -> None:
+    def asked(uid: str, *questions: tuple[int, str]) -> list[TakeQuestion]:
+        clip = take("ab", uid)
+        return [
+            TakeQuestion(
+                id=f"{uid}-{number}",
+                take=clip,
+                question=CounterfactualQuestion.model_validate(
+                    {"id": f"{uid}-{number}", "clip": clip.clip, "level": level, "verdict": verdict}
+                    | {"interaction": "H2O", "question": "?", "explanation": "!"}
+                ),
+            )
+            for number, (level, verdict) in enumerate(questions)
+        ]
+
+    rows = asked("s", (1, "yes"), (1, "no"), (2, "no"), (3, "yes"), (3, "yes"))
+    rows += asked("t", (1, "yes"), (1, "yes"), (1, "yes"), (2, "yes"), (2, "yes"))
+    rows += asked("u", (1, "no"), (1, "yes"), (2, "no"), (2, "yes"))
+    gone: dict[str, str] = {}
+    left = even_verdicts.run(rows, lambda uid, why: gone.update({uid: why.reason}))
+    assert gone == dict.fromkeys(("t-0", "t-1", "t-2", "t-4"), "too many of its verdict")
+    assert [row.id for row in left] == [row.id for row in rows if row.id not in gone]
+    counts = Counter((row.question.level, row.question.verdict) for row in left)
+    assert counts == {(1, "yes"): 2, (1, "no"): 2, (2, "yes"): 2, (2, "no"): 2, (3, "yes"): 2}
 
 
 def test_partners_share_the_outcome_where_they_can() -> None:

@@ -56,6 +56,12 @@ def test_measures_by_hand(actions: str, links: str, density: float | None, depth
     assert causal_depth(graph) == Depth(depth, depth)
 
 
+def test_a_pair_of_which_nothing_is_known_does_not_count_as_one_without_a_link() -> None:
+    graph = causal_graph("abcd", [("a", "b")])
+    known = [set(), {("b", "c")}, {("b", "c"), ("c", "d"), ("a", "d")}, None]
+    assert [adjacent_noncausal_density(graph, unlinked) for unlinked in known] == [0, 1 / 3, 2 / 3, 2 / 3]
+
+
 def test_every_fault_of_a_graph_is_in_one_message(expected: Expected) -> None:
     problems = Problems()
     check_links("aab", [("a", "b"), ("a", "b"), ("b", "b"), ("x", "y"), ("a", "x")], "take 7", problems)

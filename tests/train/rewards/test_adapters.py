@@ -18,8 +18,9 @@ from judge_server import JudgeServer, Say
 
 from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
-from lmms_eval_tasks.train.rewards.functions import REWARDS, batch_samples, score_answer
+from lmms_eval_tasks.train.rewards.functions import REWARDS, score_answer, verdict_reward
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
+from lmms_eval_tasks.train.rewards.swift_classes import batch_samples
 
 FOLDER = Path(rewards.__file__).parent
 GRAPH = json.dumps(
@@ -43,7 +44,7 @@ link: filling the cup -> drinking the water
 conclusion: no
 </claims></think>
 <answer>No.</answer>"""
-ANSWERS = [CLAIMS, CLAIMS.replace("link: filling the cup -> drinking the water\n", ""), "Yes."]
+ANSWERS = [CLAIMS, CLAIMS.replace("link: filling the cup -> drinking the water\n", ""), "<answer>Yes.</answer>"]
 """Right, right with a part of the links, and wrong."""
 ROW = {"graph": GRAPH, "action": "A00", "outcome": "A02", "answer": "no", "question": QUESTION}
 COLUMNS = {name: [value] * len(ANSWERS) for name, value in ROW.items()}
@@ -123,8 +124,6 @@ def test_swift_awaits_the_judge(orms: dict[str, Any], monkeypatch: pytest.Monkey
         last = 0.1 if name == "judged_causal" else 0.6
         assert as_swift_calls(judged, ANSWERS, COLUMNS) == [0.6, 0.6, last]
         assert len(server.bodies) == 1 + len(ANSWERS)
-        with pytest.warns(FutureWarning, match="visual_judged is called judged_visual"):
-            orms["visual_judged"](args=None)
 
 
 def test_a_set_of_choices_has_a_plugin_without_any_benchmark(orms: dict[str, Any]) -> None:
@@ -154,10 +153,67 @@ def test_any_trainer_gets_every_reward_and_their_mean() -> None:
 
 
 def test_a_key_alone_scores_what_it_can() -> None:
-    only_key = score_answer("No.", "no", {"verdict": 1.0}, rewards.REWARDS)
+    said = "<answer>No.</answer>"
+    only_key = score_answer(said, "no", {"verdict": 1.0}, rewards.REWARDS)
     assert only_key["score"] == 1.0 and only_key["verdict"] == 1.0 and math.isnan(only_key["causal"])
-    assert score_answer("No.", "no", {"causal": 1.0})["score"] == 0.0
-    assert rewards.verdict_reward("<think>Yes?</think> No, C could not.", read_sample(ROW)) == 1.0
-    assert rewards.verdict_reward(None, read_sample(ROW)) == 0.0
+    assert score_answer(said, "no", {"causal": 1.0})["score"] == 0.0
+    assert verdict_reward(f"<think>Yes?</think> {said}", read_sample(ROW)) == 1.0
     with pytest.raises(KeyError):
-        score_answer("No.", "no", {"casual": 1.0})
+        score_answer(said, "no", {"casual": 1.0})
+
+
+def as_messages(text: str) -> list[Any]:
+    """An answer in the shapes in which trainers pass one."""
+    of_assistant = {"role": "assistant", "content": text}
+    parts = [{"type": "text", "text": text[:9]}, {"type": "image", "image": None}, {"type": "text", "text": text[9:]}]
+    called = [{"role": "assistant", "content": None, "tool_calls": []}, {"role": "tool", "content": "Yes."}]
+    return [
+        text, [of_assistant], of_assistant, [{"role": "user", "content": QUESTION}, of_assistant],
+        [{"role": "assistant", "content": parts}], [*called, of_assistant],
+    ]  # fmt: skip
+
+
+WEIGHTS = {"causal": 0.5, "visual": 0.5}
+NO_ANSWERS: tuple[Any, ...] = (
+    None, 3, b"No", [], {}, [CLAIMS], [{"role": "user", "content": CLAIMS}], [{"role": "assistant"}],
+    [{"content": CLAIMS}], [{"role": "assistant", "content": 3}], [{"role": "assistant", "content": [3]}],
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("home")
+def test_messages_are_read_and_what_is_no_answer_ends_a_training(
+    orms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = as_messages(CLAIMS)
+    columns = {name: [value] * len(shapes) for name, value in ROW.items()}
+    expected = score_answer(CLAIMS, ROW, WEIGHTS, rewards.REWARDS)
+    assert expected["score"] == 1.0
+    for shape in shapes:
+        assert {**score_answer(shape, ROW, WEIGHTS, rewards.REWARDS), "choice": 0} == {**expected, "choice": 0}
+    for name in ("causal", "visual", "graph", "verdict", "format"):
+        assert as_swift_calls(orms[name](args=None), shapes, columns) == [1.0] * len(shapes)
+    # A model that said nothing has answered: it called a tool alone.
+    assert score_answer([{"role": "assistant", "content": None}], ROW, WEIGHTS)["score"] == 0.0
+    monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "judge")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with JudgeServer(lambda prompt, before: Say('{"grade": 6}')) as server:
+        monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_URL", server.url)
+        judged = orms["judged_causal"](args=None)
+        assert as_swift_calls(judged, shapes, columns) == [0.6] * len(shapes)
+        given = [judged, *(orms[name](args=None) for name in ("causal", "verdict", "choice"))]
+        one = {name: [value] for name, value in ROW.items()}
+        for nothing in NO_ANSWERS:
+            for reward in given:
+                with pytest.raises(TypeError, match="Expected an answer as a text or as messages"):
+                    as_swift_calls(reward, [nothing], one)
+            with pytest.raises(TypeError, match="Expected an answer as a text or as messages"):
+                score_answer(nothing, ROW, WEIGHTS)
+        for reward in given:
+            with pytest.raises(TypeError, match="Expected a list of answers, but got str"):
+                as_swift_calls(reward, CLAIMS, one)  # type: ignore[arg-type]
+
+
+def test_a_ground_truth_with_nothing_to_reward_by_ends_a_training() -> None:
+    for nothing in ({}, "", {"question": QUESTION}, {"graphs": GRAPH}, "{}"):
+        with pytest.raises(ValueError, match="Expected a ground truth with the columns"):
+            score_answer(CLAIMS, nothing, WEIGHTS)

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, format_reward, read_answer, write_answer
+from lmms_eval_tasks.train.rewards.answer_form import (
+    FormedAnswer,
+    LinkClaim,
+    answered_verdict,
+    format_reward,
+    read_answer,
+    verdict_of,
+    write_answer,
+)
 
 RIGHT = """<think>He opens it first.
 <claims>
@@ -16,7 +24,7 @@ link: C opens the tap -> C fills the cup
 no link: C hums a song -> C fills the cup
 conclusion: no
 </claims></think>
-<answer>No. The cup would have stayed empty.</answer>"""
+<answer>No.</answer>"""
 PHRASES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="<>"), min_size=1).map(
     lambda text: " ".join(text.split())
 ).filter(bool)  # fmt: skip
@@ -45,7 +53,7 @@ def test_the_parts_of_an_answer() -> None:
             LinkClaim("C hums a song", "C fills the cup", holds=False),
         ),
         conclusions=("no",),
-        answer="No. The cup would have stayed empty.",
+        answer="No.",
         prose="He opens it first.",
     )
     assert format_reward(RIGHT) == 1.0
@@ -73,8 +81,9 @@ OTHERS = (
     *(RIGHT.replace(tag, "") for tag in ("<think>", "</think>", "<claims>", "</claims>", "</answer>")),
     RIGHT.replace("</claims></think>", "</think></claims>"),
     RIGHT.replace("happened: C opens", "<claims>\nhappened: C opens"),
-    RIGHT.replace("</claims></think>", "</claims> So no.</think>"), RIGHT.replace("No. The", "No. <answer>The"),
-    "<think>x</think><answer>No</answer>", "", " ", None, 3, b"No", [RIGHT],
+    RIGHT.replace("</claims></think>", "</claims> So no.</think>"), RIGHT.replace("<answer>No", "<answer><answer>No"),
+    RIGHT.replace("He opens", "<ANSWER>Yes</ANSWER> He opens"),
+    "<think>x</think><answer>No</answer>", "", " ",
 )  # fmt: skip
 
 
@@ -82,12 +91,41 @@ def test_another_form_is_no_answer() -> None:
     assert [(read_answer(other), format_reward(other)) for other in OTHERS] == [(None, 0.0)] * len(OTHERS)
 
 
-def test_the_format_wants_a_claim_one_conclusion_and_an_answer_that_begins_with_yes_or_no() -> None:
+VERDICTS = {
+    **dict.fromkeys(("yes", "Yes", "YES.", " yes. \n"), "yes"),
+    **dict.fromkeys(("no", "No.", "nO"), "no"),
+    **dict.fromkeys(
+        (
+            "", ".", "yes..", "yes .", "yes!", "yes?", "**yes**", "yes no", "yes, no", "no. yes", "yes\nno", "ja",
+            "\u0443\u0435\u0455", "ye\u017f", "\uff4e\uff4f", "n\u00ba", "yes\u200b", "Nobody", "not",
+            "No. Without it there is none.",
+            "yes, said nobody", "No. I meant yes.", "Yes. That answer is incorrect.", "No, or rather yes.",
+        ),
+        None,
+    ),
+}  # fmt: skip
+
+
+def test_a_verdict_is_one_word_and_any_more_is_none() -> None:
+    assert {text: verdict_of(text) for text in VERDICTS} == VERDICTS
+    tagged = {text: answered_verdict(f"<think>No, yes.</think><answer>{text}</answer>\n") for text in VERDICTS}
+    assert tagged == VERDICTS
+    for other in (
+        "Yes.", "yes", "<answer>yes", "yes</answer>", "<answer>yes</answer>.", "<answer>yes</answer>" * 2,
+        "<answer>no</answer> <answer>yes</answer>", "<answer>yes</answer> I meant no.", "<answer x>yes</answer>",
+        "<ANSWER>no</ANSWER><answer>yes</answer>", "<answer><b>yes</b></answer>",
+    ):  # fmt: skip
+        assert answered_verdict(other) is None, other
+
+
+def test_the_format_wants_a_claim_one_conclusion_and_an_answer_of_one_word() -> None:
     for old, new in (
         ("conclusion: no\n", ""),
         ("conclusion: no\n", "conclusion: no\nconclusion: yes\n"),
         ("conclusion: no", "conclusion: perhaps"),
         ("<answer>No.", "<answer>"),
+        ("<answer>No.", "<answer>No. The cup stays empty."),
+        ("conclusion: no", "conclusion: no, it is empty"),
         ("<answer>No.", "<answer>Nobody."),
     ):
         assert format_reward(RIGHT.replace(old, new)) == 0.0

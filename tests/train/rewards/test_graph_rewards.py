@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from lmms_eval_tasks.train.countervqa.rewards import verdict_reward
-from lmms_eval_tasks.train.rewards.answer_form import expected_verdict, stated_verdict
-from lmms_eval_tasks.train.rewards.functions import graph_reward, weighted_mean
+from lmms_eval_tasks.train.rewards.answer_form import expected_verdict, write_answer
+from lmms_eval_tasks.train.rewards.best_answer import best_answer
+from lmms_eval_tasks.train.rewards.functions import graph_reward, verdict_reward, weighted_mean
 from lmms_eval_tasks.train.rewards.graph_rewards import (
     ABSENT,
     ActionFinder,
@@ -133,7 +133,11 @@ NEVER = replace(ASIDE, intervened=None, absent="C sneezes", question="Had C not 
 TAKEN_BACK = (
     "No. Yes.", "No.yes", "No (yes)", "No => Yes", "No, not really", "No. False.", "No. I changed my mind.",
     "No. It happens anyway.", "No. \u0423\u0435\u0455", "No, yes, yes.", "No. On second thought, yes.",
-    "No. They are independent of each other.",
+    "No. They are independent of each other.", "No. That answer is incorrect.", "No. I meant yes.",
+    "No. Or rather yes.",
+    "No, said nobody.", "No. I was wrong.", "No? Yes!", "No. Both are possible.", "No with 10% confidence.",
+    # What is right and more is no verdict either.
+    "No. Without the water there is no tea.", "No!", "**No**",
 )  # fmt: skip
 
 
@@ -194,7 +198,7 @@ def test_an_action_that_never_happened() -> None:
     assert causal_reward(yes(cause), NEVER) == 1.0
     assert causal_reward(yes(cause, f"no link: C sneezes -> {SIP}"), NEVER) == 1.0
     named = answer(cause, end="conclusion: yes, C never sneezes", says="Yes. C never sneezes.")
-    assert causal_reward(named, NEVER) == 1.0
+    assert causal_reward(named, NEVER) == 0.1
     for wrong in (f"link: C sneezes -> {SIP}", "happened: C sneezes"):
         assert causal_reward(yes(cause, wrong), NEVER) == pytest.approx(0.5 * 2 / 3)
     assert causal_reward(yes(f"no link: C sneezes -> {SIP}"), NEVER) == 0.0
@@ -225,13 +229,10 @@ def test_a_wrong_end_earns_a_tenth_at_most(end: str, says: str) -> None:
     assert visual_reward(text, CHAIN) == 1.0
 
 
-def test_verdicts_that_are_stated_and_not_taken_back() -> None:
+def test_a_verdict_with_any_word_beside_it_is_not_paid() -> None:
     assert verdict_reward("<answer>No.</answer>", CHAIN) == 1.0
     for says in TAKEN_BACK:
         assert verdict_reward(f"<answer>{says}</answer>", CHAIN) == verdict_reward(says, CHAIN) == 0.0, says
-    stated = {"No.": "no", "**Yes**, he would have.": "yes", "yes": "yes", "No. Without it there is none.": "no"}
-    others = ("No. It would still have happened.", "Yes and no.", "Nobody did.", "", "I think no.")
-    assert {text: stated_verdict(text) for text in (*stated, *others)} == {**stated, **dict.fromkeys(others)}
     assert [expected_verdict(replace(CHAIN, key=key)) for key in ("No", " yes", "B", None)] == ["no", "yes", "no", "no"]
     assert expected_verdict(replace(ASIDE, key=None)) == "yes" and expected_verdict(RewardSample()) is None
 
@@ -241,13 +242,47 @@ def test_the_sum_of_both_has_the_same_ceiling_and_nothing_is_earned_without_the_
     for wrong, most in (((), 1.0), ((f"link: {SONG} -> {TEA}",), 0.5), (("a", "b"), 0.2)):
         assert graph_reward(answer(*happened, FIRST, SECOND, *wrong), CHAIN) == most
     assert graph_reward(answer(*happened), CHAIN) == 0.3
-    for text in ("No. Opening the tap lets C fill the cup.", f"{TAP} -> {CUP} -> {TEA}", "", None, 3):
+    for text in ("No. Opening the tap lets C fill the cup.", f"{TAP} -> {CUP} -> {TEA}", ""):
         assert (causal_reward(text, CHAIN), visual_reward(text, CHAIN), graph_reward(text, CHAIN)) == (0.0, 0.0, 0.0)
 
 
+NO_CHAIN = (
+    replace(CHAIN, queried=1),
+    replace(CHAIN, queried=None, key="no"),
+    replace(CHAIN, intervened=3, queried=0, key="yes"),
+    replace(CHAIN, intervened=None, queried=None, absent="C sneezes", key="yes"),
+)
+"""The question's two actions alone are linked; the main goal is asked about; the outcome has no cause; both."""
+
+
+@pytest.mark.parametrize("sample", NO_CHAIN)
+def test_where_no_chain_can_be_judged_the_verdict_carries_the_causal_half(sample: RewardSample) -> None:
+    assert not has_more_to_say(sample)
+    right, wrong = ("no", "yes") if expected_verdict(sample) == "no" else ("yes", "no")
+    happened = f"happened: {TAP}"
+    for verdict, says, reward in (
+        (right, right.upper(), 1.0), (wrong, wrong, 0.0), (right, wrong, 0.0),
+        (right, f"{right}. I meant {wrong}.", 0.0),
+    ):  # fmt: skip
+        text = answer(happened, end=f"conclusion: {verdict}", says=says)
+        assert causal_reward(text, sample) == reward
+    # A false claim costs here as elsewhere.
+    false = answer(happened, f"link: {SIP} -> {TAP}", end=f"conclusion: {right}", says=right)
+    assert causal_reward(false, sample) == 0.5 and causal_reward(right, sample) == 0.0
+    of_both = [graph_reward(write_answer(best_answer(sample, verdict)), sample) for verdict in (right, wrong)]
+    assert of_both == [1.0, 0.1]
+
+
+@pytest.mark.parametrize("sample", [CHAIN, ASIDE, NEVER, *NO_CHAIN])
+def test_the_best_answer_earns_all_and_with_the_wrong_verdict_a_tenth(sample: RewardSample) -> None:
+    wrong = {"yes": "no", "no": "yes"}[expected_verdict(sample) or ""]
+    assert causal_reward(write_answer(best_answer(sample)), sample) == 1.0
+    assert visual_reward(write_answer(best_answer(sample)), sample) == 1.0
+    assert (causal_reward(write_answer(best_answer(sample, wrong)), sample) or 0.0) <= 0.1
+
+
 def test_what_more_the_graph_has_to_say() -> None:
-    nothing = (RewardSample(), replace(CHAIN, queried=None), replace(CHAIN, queried=1))
-    for sample in (*nothing, replace(CHAIN, intervened=3, queried=0, key="yes")):
+    for sample in (RewardSample(), replace(CHAIN, key="B", queried=None), RewardSample(key="no")):
         assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None
     beside = replace(CHAIN, links=CHAIN.links | {(0, 2)})
     assert causal_reward(answer(FIRST, SECOND), beside) == 1.0

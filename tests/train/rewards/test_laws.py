@@ -46,9 +46,27 @@ def test_neither_distance_nor_order_earn_what_the_links_do() -> None:
         for key in ("yes", "no")
     }
     assert of["yes"] == of["no"] and len(of["yes"]) >= 10 and len(samples) >= 250
-    for name in ("the two before, not the asked", "no from a distance of 3 on", "links and verdict by shared words"):
+    earned = {}
+    for name in (
+        "the two before, not the asked", "no from a distance of 3 on", "links and verdict by shared words",
+        "a path of several links by overlap", "a thread of things, else the latest",
+    ):  # fmt: skip
         answers = [attacks.KNOWING_NOTHING[name](one, None) for one in samples[::3]]
-        assert fmean(map(attacks.causal_reward, answers, samples[::3])) < 0.3, name
+        for reward, most in (("causal", attacks.MOST_OF_CAUSAL), ("graph", attacks.MOST_OF_GRAPH)):
+            earned[name, reward] = fmean(map(attacks.REWARDS[reward], answers, samples[::3]))
+            # Over a third of the questions a mean is less exact than the bound.
+            assert earned[name, reward] < most + 0.05, (name, reward)
+    # The page's bound is near what the best of them earns.
+    assert max(earned.values()) > attacks.MOST_OF_GRAPH - 0.1
+
+
+@pytest.mark.slow
+def test_no_ending_in_words_is_paid() -> None:
+    attacks = measurement("reward_attacks")
+    samples = attacks.samples_of_tests()[::60]
+    for name, policy in attacks.ENDING_WRONGLY.items():
+        for sample in samples:
+            assert (attacks.causal_reward(policy(sample, random.Random(0)), sample) or 0.0) <= 0.1, name
 
 
 ANSWERS = [answer for group in GROUPS for level in group.levels for answer in level]
