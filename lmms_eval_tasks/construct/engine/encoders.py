@@ -78,12 +78,13 @@ class EncodedTexts:
         return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
 
     def outlier_scores(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - the product of each text's vector with the mean of all of them, which is not normalised; from 0 to 2."""
+        """1 - the cosine of each text's vector with the mean of all of them, from 0 to 2; 1 where either has no length."""
         if not texts:
             return np.zeros(0)
         vectors = self.vectors[self._places(texts)]
         centroid = np.asarray(vectors.mean(axis=0)).ravel()
-        return 1.0 - np.asarray(vectors @ centroid).ravel()
+        length = float(np.linalg.norm(centroid))
+        return 1.0 - np.asarray(vectors @ centroid).ravel() / (length or 1.0)
 
     def _places(self, texts: Sequence[str]) -> np.ndarray:
         return np.fromiter((self.rows[text] for text in texts), dtype=np.int64, count=len(texts))
