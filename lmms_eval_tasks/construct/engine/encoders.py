@@ -78,7 +78,7 @@ class EncodedTexts:
         return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
 
     def outlier_scores(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - the cosine of each text's vector with the mean of all of them, from 0 to 2; 1 where either has no length."""
+        """1 - the cosine of each text's vector with the mean of all, from 0 to 2; 1 where either is zero."""
         if not texts:
             return np.zeros(0)
         vectors = self.vectors[self._places(texts)]
