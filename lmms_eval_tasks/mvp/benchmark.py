@@ -358,8 +358,10 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
 
 # ---- answers -------------------------------------------------------------------------------------------------------
 
-INTPHYS = {"O1": "object permanence", "O2": "shape constancy", "O3": "spatio-temporal continuity"}
+INTPHYS = {"O1": "Object Permanence", "O2": "Shape Constancy", "O3": "Spatio-Temporal Continuity"}
 """The concepts of IntPhys, by how the names of its clips begin, such as ``_O1_01_2.mp4``."""
+TWO_WORDS = ("Object-Permanence", "Location-Memory", "Directional-Inertia")
+"""Concepts of GRASP whose name has two words; in other names each word is a concept, as in Gravity-Continuity."""
 _WORD_END = re.compile(r"[ab]\b")
 
 
@@ -389,14 +391,23 @@ def official_choice(text: str) -> str | None:
 
 
 def strata(row: Row) -> dict[str, str]:
-    """Subset and source of a row, and the concept that a GRASP clip's folder or an IntPhys clip's name says."""
+    """Subset and source of a row, and the concept of physics that its clip's path names, as the paper writes it."""
     *folders, name = PurePosixPath(row["clip"]).parts
-    concept = None
-    if row["source"] == "grasp":
-        concept = next(iter(folders[:1:-1]), None)
+    concept = ""
+    if row["source"] in ("grasp", "inflevel"):
+        # Below split and source; GRASP has a folder for its level, InfLevel further ones below the concept's.
+        concept = next((_concept(folder) for folder in folders[2:] if not folder.startswith("level")), "")
     elif row["source"] == "intphys":
-        concept = INTPHYS.get(name.lstrip("_").partition("_")[0])
+        concept = INTPHYS.get(name.lstrip("_").partition("_")[0], "")
     return {"subset": row["subset"], "source": row["source"], **({"concept": concept} if concept else {})}
+
+
+def _concept(folder: str) -> str:
+    """The concept that ``P_GravityContinuity`` (possible), ``IP_GravityContinuity2`` (not; another scene of it) or
+    ``gravity`` stands for."""
+    words = re.findall(r"[A-Z]?[a-z]+", re.sub(r"^I?P_", "", folder))
+    concept = "-".join(map(str.capitalize, words))
+    return concept.replace("-", " ") if concept in TWO_WORDS else concept
 
 
 grade = choice_grader(official_choice, stratum=strata)

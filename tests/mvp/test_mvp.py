@@ -145,10 +145,20 @@ def test_the_official_reader_equals_the_official_outputs() -> None:
 @pytest.mark.parametrize(
     ("source", "path", "concept"),
     [
-        ("grasp", "grasp/level2/Gravity-Continuity/0001.mp4", {"concept": "Gravity-Continuity"}),
-        ("intphys", "intphys/_O1_01_2.mp4", {"concept": "object permanence"}),
-        ("intphys", "intphys/other.mp4", {}),
+        # GRASP's own scenes (i-machine-think/grasp); the paper's text writes Gravity-Continuity and Unchangeableness.
+        ("grasp", "grasp/level2/P_GravityContinuity/1.mp4", {"concept": "Gravity-Continuity"}),
+        ("grasp", "grasp/level2/IP_GravityContinuity/1.mp4", {"concept": "Gravity-Continuity"}),
+        ("grasp", "grasp/level2/P_ObjectPermanence3/1.mp4", {"concept": "Object Permanence"}),
+        ("grasp", "grasp/level2/IP_ObjectPermanence/1.mp4", {"concept": "Object Permanence"}),
+        ("grasp", "grasp/level2/IP_Unchangeableness2/1.mp4", {"concept": "Unchangeableness"}),
+        ("grasp", "grasp/level2/IP_Inertia/1.mp4", {"concept": "Inertia"}),
+        ("grasp", "grasp/level2/P_Inertia/1.mp4", {"concept": "Inertia"}),
+        ("grasp", "grasp/level2/0001.mp4", {}),
         ("grasp", "grasp/0001.mp4", {}),
+        ("inflevel", "inflevel/gravity/side/0001.mp4", {"concept": "Gravity"}),
+        ("inflevel", "inflevel/0001.mp4", {}),
+        ("intphys", "intphys/_O1_01_2.mp4", {"concept": "Object Permanence"}),
+        ("intphys", "intphys/other.mp4", {}),
         ("pt", "pt/videos/0001.mp4", {}),
     ],
 )
