@@ -27,7 +27,9 @@ from lmms_eval_tasks.cli.prepare import prepare_command
 from lmms_eval_tasks.registry import build_registry, load_table, read_card, registry
 from lmms_eval_tasks.sample.write_sample import sample_writers
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, media_path, read_manifest
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
@@ -213,15 +215,27 @@ def test_sample_data_never_replaces_real_data(release: Release, prepared: Path) 
 
 
 def test_groups_that_a_filter_removed_are_left_out(release: Release, home: Path, tmp_path: Path) -> None:
-    (split, _), *_ = read_manifest_of(release.home, release.name)
-    with at(release.home):
-        rows = load_table(release.name, split).to_list()
-    gone = rows[0]["group_id"]
-    (tmp_path / "removed.jsonl").write_text(json.dumps({"task": "any", "group_id": gone, "removed": True}) + "\n")
+    tables, lines = {}, []
+    for split, _ in read_manifest_of(release.home, release.name):
+        with at(release.home):
+            tables[split] = load_table(release.name, split).to_list()
+        for name, task in read_tasks(release.benchmark)[0].items():
+            first, last = tables[split][0], tables[split][-1]
+            if task.pointer["split"] != split:
+                continue
+            asks_first, asks_last = (task.pointer.get("subset") in (None, row.get("subset")) for row in (first, last))
+            # A task loses a group that it asks, and no other task one of the same id.
+            groups = [last["group_id"]] * asks_last + [first["group_id"]] * (not asks_first)
+            lines += [{"task": name, "group_id": group, "removed": True} for group in groups]
+    (tmp_path / "removed.jsonl").write_text(as_lines(lines))
     release.prepare(None, "--without", str(tmp_path / "removed.jsonl"))
-    assert load_table(release.name, split).to_list() == [row for row in rows if row["group_id"] != gone]
-    note = f"{sum(row['group_id'] == gone for row in rows)} items are left out, whose groups removed.jsonl removes."
-    assert note in read_manifest(read_card(release.name)).splits[split].warnings
+    for split, rows in tables.items():
+        kept = [row for row in rows if row["group_id"] != rows[-1]["group_id"]]
+        assert load_table(release.name, split).to_list() == kept
+        note = f"{len(rows) - len(kept)} items are left out, whose groups removed.jsonl removes."
+        assert note in read_manifest(read_card(release.name)).splits[split].warnings
+    (tmp_path / "others.jsonl").write_text(as_lines([{**line, "task": "any"} for line in lines]))
+    assert "others.jsonl cannot be used" in refusal(release.prepare, None, "--without", str(tmp_path / "others.jsonl"))
 
 
 @pytest.mark.parametrize("release", SEVERAL, indirect=True)
