@@ -215,25 +215,30 @@ def test_sample_data_never_replaces_real_data(release: Release, prepared: Path) 
 
 
 def test_groups_that_a_filter_removed_are_left_out(release: Release, home: Path, tmp_path: Path) -> None:
-    tables, lines = {}, []
+    lines: list[dict[str, Any]] = []
+    kept, sizes = dict[str, list[Any]](), dict[str, int]()
     for split, _ in read_manifest_of(release.home, release.name):
         with at(release.home):
-            tables[split] = load_table(release.name, split).to_list()
-        for name, task in read_tasks(release.benchmark)[0].items():
-            first, last = tables[split][0], tables[split][-1]
-            if task.pointer["split"] != split:
-                continue
-            asks_first, asks_last = (task.pointer.get("subset") in (None, row.get("subset")) for row in (first, last))
-            # A task loses a group that it asks, and no other task one of the same id.
-            groups = [last["group_id"]] * asks_last + [first["group_id"]] * (not asks_first)
-            lines += [{"task": name, "group_id": group, "removed": True} for group in groups]
+            *rows, last = load_table(release.name, split).to_list()
+        pointers = {name: task.pointer for name, task in read_tasks(release.benchmark)[0].items()}
+        subsets = {
+            name: pointer.get("subset")
+            for name, pointer in pointers.items()
+            if pointer["split"] == split and pointer.get("subset") in (None, last.get("subset"))
+        }
+        lines += [{"task": name, "group_id": last["group_id"], "removed": True} for name in subsets]
+        # Another task keeps its group of that id, as the other kind of pendulums does.
+        kept[split] = [
+            row
+            for row in rows
+            if row["group_id"] != last["group_id"] or {None, row.get("subset")}.isdisjoint(subsets.values())
+        ]
+        sizes[split] = 1 + len(rows) - len(kept[split])
     (tmp_path / "removed.jsonl").write_text(as_lines(lines))
     release.prepare(None, "--without", str(tmp_path / "removed.jsonl"))
-    for split, rows in tables.items():
-        kept = [row for row in rows if row["group_id"] != rows[-1]["group_id"]]
-        assert load_table(release.name, split).to_list() == kept
-        note = f"{len(rows) - len(kept)} items are left out, whose groups removed.jsonl removes."
-        assert note in read_manifest(read_card(release.name)).splits[split].warnings
+    for split, facts in read_manifest(read_card(release.name)).splits.items():
+        assert load_table(release.name, split).to_list() == kept[split]
+        assert f"{sizes[split]} items are left out, whose groups removed.jsonl removes." in facts.warnings
     (tmp_path / "others.jsonl").write_text(as_lines([{**line, "task": "any"} for line in lines]))
     assert "others.jsonl cannot be used" in refusal(release.prepare, None, "--without", str(tmp_path / "others.jsonl"))
 

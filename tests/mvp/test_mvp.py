@@ -102,6 +102,23 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
     assert table["group_id"][6:8] == ["from", "from"]
 
 
+def drawn_rows(*of_pairs: tuple[str, str, str, str]) -> list[dict[str, str]]:
+    """Rows of released pairs, each by its source, its question, and the answers of its two clips."""
+    return [
+        {
+            "item_id": f"{number}_{member}", "group_id": str(number), "clip": f"{number}_{member}.mp4", "subset": HOI,
+            "source": source, "question": question, "options": ["yes", "no", "left", "right"],
+            "answer": "ABCD"[["yes", "no", "left", "right"].index(answer)],
+        }
+        for number, (source, question, *answers) in enumerate(of_pairs)
+        for member, answer in enumerate(answers)
+    ]  # fmt: skip
+
+
+def test_a_random_pair_is_none_that_the_release_has() -> None:
+    return
+
+
 def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: Path, videos: Path) -> None:
     texts = ("left", "right", "up", "down")
     rows = [row for number in range(4) for row in mvp_pair(f"s_{number}")]
