@@ -39,6 +39,7 @@ from lmms_eval_tasks.api import (
     Origin,
     Problems,
     Progress,
+    Record,
     Row,
     RowForm,
     SplitFacts,
@@ -509,6 +510,13 @@ def _place(group: str, category: str, heading: str, **where: object) -> LayoutPl
     return LayoutPlace(heading + category.replace("_", " "), task, PAIR_ACCURACY, {"category": category, **where})
 
 
+STAGES = ("random pairs", "minimal pairs", "filtered")
+
+
+def _stage(records: Sequence[Record], is_filtered: bool) -> str:
+    return STAGES[0] if any(one.group_id.startswith(RANDOM) for one in records) else STAGES[1 + is_filtered]
+
+
 LAYOUTS = (
     Layout(
         "Table 4: models by subset",
@@ -527,8 +535,10 @@ LAYOUTS = (
         ("MVP paper Table 5",),
         [_place("mvp_mini", category, "") for category in CATEGORIES],
         name=lambda entry: f"{entry['stage']}{', change' if 'change' in entry['metric'] else ''}",
-        of_sets=True,
-        note="Steps are means of five models; the last one is the released set.",
+        stages=STAGES,
+        stage=_stage,
+        note="The paper's rows are means of five models, and its last one is the released set. A change (points) is of "
+        "the models that have runs of both stages.",
     ),
 )
 
