@@ -24,6 +24,8 @@ TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 class SentenceEncoder:
     name: str
     encode: Callable[[Sequence[str]], Any]
+    synonyms: bool = True
+    """Whether its vectors of two words of one meaning are alike."""
 
 
 TFIDF = "tfidf"
@@ -50,7 +52,7 @@ def sentence_transformer(name: str, device: str | None = None) -> SentenceEncode
 def find_encoder(name: str) -> SentenceEncoder:
     """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers."""
     if name == TFIDF:
-        return SentenceEncoder(TFIDF, _tfidf)
+        return SentenceEncoder(TFIDF, _tfidf, synonyms=False)
     settings = read_settings(name) if "=" in name else None
     return server_encoder(settings) if settings else sentence_transformer(name)
 

@@ -249,7 +249,7 @@ def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> 
         rows.append(AskedClip(id=x, clip=f"{x}.mp4", **values))
     vectors = {row.clip: np.array([1.0, place], np.float32) for place, row in enumerate(rows)}
     (tmp_path / "v.parquet").write_bytes(as_parquet(vectors))
-    config = configured(tmp_path, rule="not-within")
+    config = configured(tmp_path, rule="not-entailed")
     removed: dict[str, Removed] = {}
     (mined,) = find_pairs.given(config, find_rule(config.rule)).run(rows, removed.__setitem__)
     assert mined.id == "b+c" and {(one.id, one.answer) for one in mined.clips} == {("b", "right"), ("c", "left")}
