@@ -259,13 +259,16 @@ def nearest_codes(vectors: Floats, codes: Ints, number: int) -> list[list[int]]:
 
 def _worded_alike(rows: Sequence[AnnotatedClip], config: MvpBuildConfig) -> Sequence[AnnotatedClip]:
     """The same with one wording of the questions of a source and skill that mean the same."""
-    asked = [((row.source, row.skill), row.question) for row in rows]
-    if not config.question_encoder or not any(question for _, question in asked):
+    asked = [((row.source, row.skill), row.question) for row in rows if row.question]
+    if not config.question_encoder or not asked:
         return rows
     encoder = find_encoder(config.question_encoder)
     texts = encode_texts([question for _, question in asked], encoder)
     wordings = join_questions(asked, texts.similarities, config.question_cosine, encoder.synonyms)
-    return [row.model_copy(update={"question": wordings[one]}) for row, one in zip(rows, asked, strict=True)]
+    places = (((row.source, row.skill), row.question) for row in rows)
+    return [
+        row.model_copy(update={"question": wordings.get(place, "")}) for row, place in zip(rows, places, strict=True)
+    ]
 
 
 def _given_pairs(rows: Iterable[PairedRow]) -> Mapping[tuple[str, str], list[PairedRow]]:
