@@ -69,7 +69,7 @@ def _lemma(word: str) -> str:
     return next((lemmas[kind][0] for kind in ("VERB", "NOUN", "ADJ", "ADV", "AUX") if kind in lemmas), word)
 
 
-class Asked(NamedTuple):
+class QuestionWords(NamedTuple):
     """What a question asks: for what, and its words of content in their order."""
 
     asking: tuple[str, ...]
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=50_000)
-def read_question(question: str) -> Asked:
+def read_question(question: str) -> QuestionWords:
     words = _words(question)
     content: list[str] = []
     for place, word in enumerate(words):
@@ -88,14 +88,14 @@ def read_question(question: str) -> Asked:
         in_progress = lemma == "be" and word != "being" and any(_is_progressive(later) for later in words[place + 1 :])
         if word not in _IDLE and word not in _ASKING and not helps_to_ask and not in_progress:
             content.append(lemma)
-    return Asked(tuple(sorted(_ASKING[word] for word in words if word in _ASKING)), tuple(content))
+    return QuestionWords(tuple(sorted(_ASKING[word] for word in words if word in _ASKING)), tuple(content))
 
 
 def _is_progressive(word: str) -> bool:
     return word.endswith("ing") and _lemma(word) != word
 
 
-def ask_the_same(one: Asked, other: Asked, synonyms: bool) -> bool | None:
+def ask_the_same(one: QuestionWords, other: QuestionWords, synonyms: bool) -> bool | None:
     """Whether two questions ask the same; None where vectors have to decide.
 
     Args:
@@ -129,7 +129,7 @@ def join_questions(
         synonyms: Whether these cosines know synonyms.
     """
     wordings: dict[Hashable, list[str]] = {}
-    exact: dict[tuple[Hashable, Asked], str] = {}
+    exact: dict[tuple[Hashable, QuestionWords], str] = {}
     joined: dict[tuple[Hashable, str], str] = {}
     for scope, question in sorted(set(asked), key=lambda one: (str(one[0]), one[1])):
         known, form = wordings.setdefault(scope, []), read_question(question)
