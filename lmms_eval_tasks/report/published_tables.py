@@ -123,8 +123,8 @@ def _by_stage(layout: Layout, of_runs: Sequence[tuple[Run, _Shown]]) -> Iterator
             yield here[0][1]._replace(name=f"mean of {len(here)} runs, {stage}", cells=means)
         both = {name for name, _ in here} & {name for name, _ in before}
         if both:
-            of_both = [[one.cells for name, one in part if name in both] for part in (here, before)]
-            yield here[0][1]._replace(name=f"{stage}, change", cells=_changes(*of_both, layout))
+            after, earlier = ([one.cells for name, one in part if name in both] for part in (here, before))
+            yield here[0][1]._replace(name=f"{stage}, change", cells=_changes(after, earlier, layout))
         before = here or before
 
 
