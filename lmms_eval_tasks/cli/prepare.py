@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +14,10 @@ from lmms_eval_tasks.cli.options import command_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.prepared_tables import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError, blame
 from lmms_eval_tasks.utils.core.output import show_progress
-from lmms_eval_tasks.utils.data.manifest import read_filter
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups, RemovedRows, read_filter
 from lmms_eval_tasks.utils.data.prepare import preparing
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
@@ -35,7 +37,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
 
     def run(replace: bool, **options: Any) -> None:
         path = None if takes_it else options.pop("without")
-        removed = read_filter(path) if path else None
+        removed = _removed_rows(benchmark, read_filter(path)) if path else None
         with show_progress() as progress, preparing(replace, removed):
             try:
                 splits = benchmark.prepare(**options, progress=progress)
@@ -47,6 +49,14 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
         print_prepared(benchmark.name, splits)
 
     return command_of(benchmark.prepare, run, further)
+
+
+def _removed_rows(benchmark: Benchmark, removed: RemovedGroups) -> RemovedRows:
+    """What a filter removed of the tasks of a benchmark, by the rows that these ask."""
+    parts: defaultdict[tuple[str, str | None], frozenset[str]] = defaultdict(frozenset)
+    for name, task in read_tasks(benchmark)[0].items():
+        parts[task.pointer["split"], task.pointer.get("subset")] |= removed.by_task.get(name, frozenset())
+    return RemovedRows(removed.name, dict(parts))
 
 
 for _benchmark in registry().benchmarks.values():

@@ -39,6 +39,7 @@ from lmms_eval_tasks.api import (
     Origin,
     Problems,
     Progress,
+    Record,
     Row,
     RowForm,
     SplitFacts,
@@ -213,32 +214,64 @@ def _answer(item: Mapping[str, Any]) -> str:
     return _texts(item)[LETTERS.index(item["answer"])]
 
 
-def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
-    """Pairs of clips that have a question in common and other answers, as Table 5 of the paper compares with its
-    own."""
-    by_question: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+RANDOM = "random_"
+"""How the ids of groups begin that are drawn at random."""
+RowPair = tuple[Row, Row]
+
+
+def pair_at_random(rows: Sequence[Row], seed: int) -> tuple[list[dict[str, Any]], list[Row]]:
+    """Pairs of clips of one subset and source that have a question in common, have other answers to it, and are no
+    pair of the release, as Table 5 of the paper compares with its own; and the rows for which no partner is left."""
+    by_question: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        by_question.setdefault((row["subset"], row["question"].strip()), []).append(row)
-    made: list[dict[str, Any]] = []
+        by_question.setdefault((row["subset"], row["source"], row["question"].strip()), []).append(row)
+    made, taken = list[dict[str, Any]](), set[int]()
     for question, asked in by_question.items():
         draws = random.Random(f"{seed} {question}")
-        waiting = [(row, _answer(row)) for row in draws.sample(asked, len(asked))]
-        while waiting:
-            first, text = waiting.pop()
-            differs = (
-                n
-                for n in reversed(range(len(waiting)))
-                if waiting[n][1] != text and waiting[n][0]["clip"] != first["clip"]
-            )
-            if (place := next(differs, None)) is None:
-                continue
-            second, other = waiting.pop(place)
-            options = draws.sample([text, other], 2)
-            group = f"random_{seed}_{len(made) // 2 + 1:06d}"
-            for member, (row, answer) in enumerate(((first, text), (second, other)), 1):
+        for pair in _draw_pairs(draws.sample(asked, len(asked))):
+            taken.update(map(id, pair))
+            answers = [_answer(row) for row in pair]
+            options = draws.sample(answers, 2)
+            group = f"{RANDOM}{seed}_{len(made) // 2 + 1:06d}"
+            for member, (row, answer) in enumerate(zip(pair, answers, strict=True), 1):
                 own = {"options": options, "answer": LETTERS[options.index(answer)]}
                 made.append({**row, "item_id": f"{group}_{member}", "group_id": group, **own})
-    return made
+    return made, [row for row in rows if id(row) not in taken]
+
+
+def _draw_pairs(asked: Sequence[Row]) -> list[RowPair]:
+    """Pair rows of one question in their order: as many as can be, or a few less."""
+    clips: dict[str, set[str]] = {}
+    for row in asked:
+        clips.setdefault(row["group_id"], set()).add(row["clip"])
+    released = set(map(frozenset, clips.values()))
+
+    def fit(one: Row, other: Row) -> bool:
+        both = frozenset((one["clip"], other["clip"]))
+        return _answer(one) != _answer(other) and len(both) == 2 and both not in released
+
+    # The answer that most have is given away first, for at the end nobody else could be left for it.
+    by_answer: dict[str, list[Row]] = {}
+    for row in asked:
+        by_answer.setdefault(_answer(row), []).append(row)
+    ranks = {id(row): place - len(same) for same in by_answer.values() for place, row in enumerate(same)}
+    waiting = {id(row): row for row in sorted(asked, key=lambda row: ranks[id(row)])}
+    pairs, left = list[RowPair](), list[Row]()
+    while waiting:
+        row = waiting.pop(next(iter(waiting)))
+        partner = next((other for other in waiting.values() if fit(row, other)), None)
+        if partner is None:
+            left.append(row)
+        else:
+            pairs.append((row, waiting.pop(id(partner))))
+    while len(left) > 1:
+        # Two for which nobody is left take a pair apart that fits both.
+        row, other = left.pop(), left.pop()
+        turned = ((place, pair) for place, both in enumerate(pairs) for pair in (both, both[::-1]))
+        split = ((place, pair) for place, pair in turned if fit(row, pair[0]) and fit(other, pair[1]))
+        for place, (first, second) in islice(split, 1):
+            pairs[place : place + 1] = [(row, first), (other, second)]
+    return pairs
 
 
 # ---- annotations and clips, prepared -------------------------------------------------------------------------------
@@ -303,9 +336,14 @@ def prepare(
         rows += read_items(subset, split, released, problems)
         progress(f"{split}: reading annotations", done, len(subsets))
     if random_pairs is not None and not problems:
-        rows = pair_at_random(rows, random_pairs)
+        rows, left = pair_at_random(rows, random_pairs)
+        for row in left:
+            problems.warn(f"{split}/{row['subset']}: items for which no random partner is left", row["item_id"])
         if not rows:
-            raise InputError(f"MVP, split {split}, cannot be paired at random: no question has two answers.")
+            raise InputError(
+                f"MVP, split {split}, cannot be paired at random: no question has two clips of one source with other "
+                "answers that are no pair of the release."
+            )
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
     downloaded = find_raw_clips(folders, paths.values(), problems, progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
@@ -358,8 +396,10 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
 
 # ---- answers -------------------------------------------------------------------------------------------------------
 
-INTPHYS = {"O1": "object permanence", "O2": "shape constancy", "O3": "spatio-temporal continuity"}
+INTPHYS = {"O1": "Object Permanence", "O2": "Shape Constancy", "O3": "Spatio-Temporal Continuity"}
 """The concepts of IntPhys, by how the names of its clips begin, such as ``_O1_01_2.mp4``."""
+TWO_WORDS = ("Object-Permanence", "Location-Memory", "Directional-Inertia")
+"""Concepts of GRASP whose name has two words; in other names each word is a concept, as in Gravity-Continuity."""
 _WORD_END = re.compile(r"[ab]\b")
 
 
@@ -389,14 +429,23 @@ def official_choice(text: str) -> str | None:
 
 
 def strata(row: Row) -> dict[str, str]:
-    """Subset and source of a row, and the concept that a GRASP clip's folder or an IntPhys clip's name says."""
+    """Subset and source of a row, and the concept of physics that its clip's path names, as the paper writes it."""
     *folders, name = PurePosixPath(row["clip"]).parts
-    concept = None
-    if row["source"] == "grasp":
-        concept = next(iter(folders[:1:-1]), None)
+    concept = ""
+    if row["source"] in ("grasp", "inflevel"):
+        # Below split and source; GRASP has a folder for its level, InfLevel further ones below the concept's.
+        concept = next((_concept(folder) for folder in folders[2:] if not folder.startswith("level")), "")
     elif row["source"] == "intphys":
-        concept = INTPHYS.get(name.lstrip("_").partition("_")[0])
+        concept = INTPHYS.get(name.lstrip("_").partition("_")[0], "")
     return {"subset": row["subset"], "source": row["source"], **({"concept": concept} if concept else {})}
+
+
+def _concept(folder: str) -> str:
+    """The concept that ``P_GravityContinuity`` (possible), ``IP_GravityContinuity2`` (not; another scene of it) or
+    ``gravity`` stands for."""
+    words = re.findall(r"[A-Z]?[a-z]+", re.sub(r"^I?P_", "", folder))
+    concept = "-".join(map(str.capitalize, words))
+    return concept.replace("-", " ") if concept in TWO_WORDS else concept
 
 
 grade = choice_grader(official_choice, stratum=strata)
@@ -461,6 +510,13 @@ def _place(group: str, category: str, heading: str, **where: object) -> LayoutPl
     return LayoutPlace(heading + category.replace("_", " "), task, PAIR_ACCURACY, {"category": category, **where})
 
 
+STAGES = ("random pairs", "minimal pairs", "filtered")
+
+
+def _stage(records: Sequence[Record], is_filtered: bool) -> str:
+    return STAGES[0] if any(one.group_id.startswith(RANDOM) for one in records) else STAGES[1 + is_filtered]
+
+
 LAYOUTS = (
     Layout(
         "Table 4: models by subset",
@@ -479,8 +535,10 @@ LAYOUTS = (
         ("MVP paper Table 5",),
         [_place("mvp_mini", category, "") for category in CATEGORIES],
         name=lambda entry: f"{entry['stage']}{', change' if 'change' in entry['metric'] else ''}",
-        of_sets=True,
-        note="Steps are means of five models; the last one is the released set.",
+        stages=STAGES,
+        stage=_stage,
+        note="The paper's rows are means of five models, and its last one is the released set. A change (points) is of "
+        "the models that have runs of both stages.",
     ),
 )
 

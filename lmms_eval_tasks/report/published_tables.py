@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.registry import find_benchmark, registry
@@ -41,8 +42,9 @@ def layout_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             whole = [(run, view, tasks) for run, view, tasks in held if not run.apart(tasks)]
             entries = published_entries(benchmark.folder, layout.sources) if whole else []
             shown = _published(layout, entries)
-            taken = whole if whole and not layout.of_sets else held
-            shown += [one for run, view, _ in taken if (one := _of_run(layout, run, view))]
+            taken = whole if whole and not layout.stages else held
+            of_runs = [(run, one) for run, view, _ in taken if (one := _of_run(layout, run, view))]
+            shown += _by_stage(layout, of_runs) if layout.stages else [one for _, one in of_runs]
             if not shown:
                 continue
             table = _table(f"{benchmark.card.title}, {layout.title}", layout, shown)
@@ -52,7 +54,7 @@ def layout_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             others = [(run.title, run.apart(tasks)) for run, _, tasks in held if whole and run.apart(tasks)]
             notes = [layout.note] if whole and layout.note else []
             notes += dict.fromkeys(str(entry["source"]) for entry in entries)
-            left_out = "" if layout.of_sets else ", and not shown"
+            left_out = "" if layout.stages else ", and not shown"
             notes += [f"{title}: not of the whole official release{left_out} ({why})." for title, why in others]
             table.caption = "\n".join(notes)
             tables.append(table)
@@ -101,6 +103,47 @@ def _of_run(layout: Layout, run: Run, view: str) -> _Shown | None:
         return None
     title = next(place.metric.title for place in layout.places if place.metric)
     return _Shown(f"{run.title}, {view.replace('_', ' ')}" if view else run.title, title, cells)
+
+
+def _by_stage(layout: Layout, of_runs: Sequence[tuple[Run, _Shown]]) -> Iterator[_Shown]:
+    """Runs by stage; after those of one their mean, and its change from the stage before, of the models in both."""
+    assert layout.stage is not None
+    held: dict[str, list[tuple[str, _Shown]]] = {stage: [] for stage in layout.stages}
+    for run, one in of_runs:
+        tasks = {task for place in layout.places for task in _tasks(run, place, "")}
+        records = [record for task in tasks for record in run.records[task]]
+        stage = layout.stage(records, run.is_filtered)
+        name = one.name if run.is_filtered else f"{one.name}, {stage}"
+        held[stage].append((run.name, one._replace(name=name)))
+    before: list[tuple[str, _Shown]] = []
+    for stage, here in held.items():
+        yield from (one for _, one in here)
+        if len(here) > 1:
+            means = [_mean([one.cells[place] for _, one in here], layout) for place in range(len(layout.places))]
+            yield here[0][1]._replace(name=f"mean of {len(here)} runs, {stage}", cells=means)
+        both = {name for name, _ in here} & {name for name, _ in before}
+        if both:
+            after, earlier = ([one.cells for name, one in part if name in both] for part in (here, before))
+            yield here[0][1]._replace(name=f"{stage}, change", cells=_changes(after, earlier, layout))
+        before = here or before
+
+
+def _mean(cells: Sequence[Cell], layout: Layout) -> Cell:
+    values = [cell.value for cell in cells if isinstance(cell, Number) and cell.value is not None]
+    unit = next((cell.unit for cell in cells if isinstance(cell, Number)), "")
+    return Number(fmean(values), unit=unit, digits=layout.digits) if len(values) == len(cells) else ""
+
+
+def _changes(after: Sequence[Sequence[Cell]], before: Sequence[Sequence[Cell]], layout: Layout) -> list[Cell]:
+    """For each place, the mean of some rows less that of others; both rows are of the same models."""
+    changes: list[Cell] = []
+    for here, there in zip(zip(*after, strict=True), zip(*before, strict=True), strict=True):
+        one, other = _mean(here, layout), _mean(there, layout)
+        change: Cell = ""
+        if isinstance(one, Number) and isinstance(other, Number) and one.value is not None and other.value is not None:
+            change = Number(one.value - other.value, unit=points(one.unit), digits=layout.digits, signed=True)
+        changes.append(change)
+    return changes
 
 
 def _table(title: str, layout: Layout, shown: Sequence[_Shown]) -> FittingTable:

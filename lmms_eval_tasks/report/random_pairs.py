@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.scoring.record import Record
 UNSCORED = "incomplete or unscored"
 TWO_QUESTIONS = "with two questions, or other options"
 ONE_KEY = "with one key"
-ALONE = "alone with their question"
+ALONE = "alone with their question and source"
 LARGE = 10
 """Pairs of a question from which on they are drawn one by one; fewer are drawn together."""
 
@@ -72,7 +72,7 @@ def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Ques
     groups: defaultdict[str, list[AskedRecord]] = defaultdict(list)
     for record, prompt in part:
         groups[record.group_id].append((record, prompt))
-    questions: defaultdict[tuple[str, str, str], Question] = defaultdict(list)
+    questions: defaultdict[tuple[str, str, str, str], Question] = defaultdict(list)
     for members in groups.values():
         known = [(record.expected, bool(record.correct)) for record, _ in members if record.correct is not None]
         keys = sorted((key, right) for key, right in known if key is not None)
@@ -83,7 +83,9 @@ def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Ques
         elif keys[0][0] == keys[1][0]:
             left_out[ONE_KEY] += 1
         else:
-            questions[members[0][1], keys[0][0], keys[1][0]].append((keys[0][1], keys[1][1]))
+            # Clips of two sources differ in more than the answer.
+            source = members[0][0].stratum.get("source", "")
+            questions[members[0][1], source, keys[0][0], keys[1][0]].append((keys[0][1], keys[1][1]))
     left_out[ALONE] += sum(len(question) == 1 for question in questions.values())
     left_out += Counter()
     return [question for question in questions.values() if len(question) > 1]

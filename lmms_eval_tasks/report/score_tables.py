@@ -215,16 +215,20 @@ def _compared(score: Estimate | None, reference: float | None, of: str = "") -> 
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
-    if only and only not in run.records:
-        raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
+    """A table per task that has these strata, of all tasks or of one task or group."""
+    asked = [task for task in run.tasks_of(only) if task in run.records]
+    if not asked:
+        names = ", ".join([*run.groups, *run.records])
+        raise InputError(f"Expected a task or group of this run, any of {names}, but got {only}.")
+    known = {task: {name: None for record in run.records[task] for name in record.stratum} for task in asked}
+    divided = [task for task in asked if known[task].keys() >= set(columns)]
+    if not divided:
+        names = ", ".join(dict.fromkeys(name for task in asked for name in known[task]))
+        there = f"any of {names}" if names else "which has none"
+        raise InputError(f"Expected strata of {only or ', '.join(asked)}, {there}, but got {', '.join(columns)}.")
     tables = []
-    for (entry,) in (entries_of([run], task) for task in run.records if only in ("", task)):
+    for (entry,) in (entries_of([run], task) for task in divided):
         (held,) = entry.held
-        known = dict.fromkeys(name for record in held.records for name in record.stratum)
-        if unknown := [column for column in columns if column not in known]:
-            raise InputError(
-                f"Expected strata of {entry.name}, any of {', '.join(known)}, but got {', '.join(unknown)}."
-            )
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in held.records:
             strata[tuple(record.stratum.get(column, "other") for column in columns)].append(record)
@@ -238,6 +242,9 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
             published = published_parts(found.benchmark.folder, [value for (value,) in strata])
             table.caption = "\n".join(f"published: {one.model} {one.value:.1f}, {one.source}" for one in published)
         tables.append(table)
+    if whole := [task for task in asked if task not in divided]:
+        without = f"without {' and '.join(columns)}, and not shown: {', '.join(whole)}"
+        tables[-1].caption = "\n".join(filter(None, [tables[-1].caption, without]))
     return tables
 
 

@@ -168,6 +168,7 @@ class Run:
         series: Where it stands in a series of runs; None where it is in none.
         adapter: The name of its model in lmms-eval.
         logs: Task to its lines, of a run that is in no folder yet.
+        is_filtered: Whether it is shown without the groups that a filter removed.
     """
 
     path: Path
@@ -187,6 +188,7 @@ class Run:
     series: SeriesValue | None = None
     adapter: str = ""
     logs: Mapping[str, Sequence[LoggedItem]] = field(default_factory=dict)
+    is_filtered: bool = False
 
     @property
     def title(self) -> str:
@@ -218,7 +220,7 @@ class Run:
         if not items:
             return None
         limited = ", ".join(filter(None, (self.limited, f"{items:,} items left out ({removed.name})")))
-        return replace(self, records=kept, limited=limited, label=f"{self.title}, filtered")
+        return replace(self, records=kept, limited=limited, label=f"{self.title}, filtered", is_filtered=True)
 
     @property
     def incomplete(self) -> str:

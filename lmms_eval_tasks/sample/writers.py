@@ -30,7 +30,16 @@ from lmms_eval_tasks.sample.drawn_clips import (
     write_clip,
     write_clips,
 )
-from lmms_eval_tasks.sample.scripts import CHAINS, CONDITIONS, LEVELS, TABLE_QUESTIONS, draw, draw_options, reworded
+from lmms_eval_tasks.sample.scripts import (
+    CHAINS,
+    CONDITIONS,
+    IT_COULD,
+    LEVELS,
+    TABLE_QUESTIONS,
+    draw,
+    draw_options,
+    reworded,
+)
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines, csv_text, read_numbered_options
@@ -363,6 +372,12 @@ MVP_SUBSETS: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "temporal_reasoning": (("star", "who_hits_whom"), ("vinoground", "who_hits_whom")),
 }
+# Names of clips by which these sources tell what a clip is of; all others are named after the pair.
+_MVP_CLIPS = {
+    "intphys": "_O1_{index:02}_{place}",
+    "inflevel": "continuity/{stem}_{place}",
+    "grasp": "level2/{possible}_GravitySupport/{stem}_{place}",
+}
 _MVP_BUILD = f"""\
 annotations: [annotations.jsonl]
 videos: ../videos
@@ -385,7 +400,10 @@ def draw_mvp(seed: int, name: str, mini_pairs: int, full_pairs: int) -> tuple[di
         candidates = str([scene.questions[0].answer for scene in both[:: turns[index]]])
         drawn.append([])
         for place, scene in enumerate(rng.sample(both, 2), 1):
-            clip, (asked,) = f"{source}/{stem}_{place}.mp4", scene.questions
+            (asked,) = scene.questions
+            possible = "P" if asked.answer == IT_COULD[0] else "IP"
+            named = _MVP_CLIPS.get(source, "{stem}_{place}")
+            clip = f"{source}/{named.format(index=index, place=place, possible=possible, stem=stem)}.mp4"
             scenes[clip] = scene
             row = {"video_id": f"{stem}_{place}", "video_path": clip, "question": asked.text, "answer": asked.answer}
             drawn[-1].append({**row, "candidates": candidates, "source": source})

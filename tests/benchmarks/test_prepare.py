@@ -27,7 +27,9 @@ from lmms_eval_tasks.cli.prepare import prepare_command
 from lmms_eval_tasks.registry import build_registry, load_table, read_card, registry
 from lmms_eval_tasks.sample.write_sample import sample_writers
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, media_path, read_manifest
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
@@ -213,15 +215,32 @@ def test_sample_data_never_replaces_real_data(release: Release, prepared: Path) 
 
 
 def test_groups_that_a_filter_removed_are_left_out(release: Release, home: Path, tmp_path: Path) -> None:
-    (split, _), *_ = read_manifest_of(release.home, release.name)
-    with at(release.home):
-        rows = load_table(release.name, split).to_list()
-    gone = rows[0]["group_id"]
-    (tmp_path / "removed.jsonl").write_text(json.dumps({"task": "any", "group_id": gone, "removed": True}) + "\n")
+    lines: list[dict[str, Any]] = []
+    kept, sizes = dict[str, list[Any]](), dict[str, int]()
+    for split, _ in read_manifest_of(release.home, release.name):
+        with at(release.home):
+            *rows, last = load_table(release.name, split).to_list()
+        pointers = {name: task.pointer for name, task in read_tasks(release.benchmark)[0].items()}
+        subsets = {
+            name: pointer.get("subset")
+            for name, pointer in pointers.items()
+            if pointer["split"] == split and pointer.get("subset") in (None, last.get("subset"))
+        }
+        lines += [{"task": name, "group_id": last["group_id"], "removed": True} for name in subsets]
+        # Another task keeps its group of that id, as the other kind of pendulums does.
+        kept[split] = [
+            row
+            for row in rows
+            if row["group_id"] != last["group_id"] or {None, row.get("subset")}.isdisjoint(subsets.values())
+        ]
+        sizes[split] = 1 + len(rows) - len(kept[split])
+    (tmp_path / "removed.jsonl").write_text(as_lines(lines))
     release.prepare(None, "--without", str(tmp_path / "removed.jsonl"))
-    assert load_table(release.name, split).to_list() == [row for row in rows if row["group_id"] != gone]
-    note = f"{sum(row['group_id'] == gone for row in rows)} items are left out, whose groups removed.jsonl removes."
-    assert note in read_manifest(read_card(release.name)).splits[split].warnings
+    for split, facts in read_manifest(read_card(release.name)).splits.items():
+        assert load_table(release.name, split).to_list() == kept[split]
+        assert f"{sizes[split]} items are left out, whose groups removed.jsonl removes." in facts.warnings
+    (tmp_path / "others.jsonl").write_text(as_lines([{**line, "task": "any"} for line in lines]))
+    assert "others.jsonl cannot be used" in refusal(release.prepare, None, "--without", str(tmp_path / "others.jsonl"))
 
 
 @pytest.mark.parametrize("release", SEVERAL, indirect=True)

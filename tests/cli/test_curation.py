@@ -59,6 +59,15 @@ def test_pairs_are_written_and_counted(expected: Any) -> None:
         assert [(line["item_id_1"], line["item_id_2"]) for line in mined(*options)] == wanted
 
 
+@pytest.mark.parametrize(("file", "wanted"), [("cand.csv", [("1", "2")]), ("cand2.csv", [])])
+def test_opposites_are_not_joined_and_what_entails_is_no_pair(file: str, wanted: list[tuple[str, str]]) -> None:
+    # Rows 1 and 2 ask one question, rows 3 and 4 are the paper's own example; in the other file all are opposites.
+    case = Path(__file__).parents[1] / "construct" / "curation" / file
+    Path("c.csv").write_bytes(case.read_bytes())
+    found = mined("--question-encoder", "tfidf")
+    assert [(line["item_id_1"], line["item_id_2"]) for line in found] == wanted
+
+
 def test_nothing_is_written_where_something_is_wrong(expected: Any) -> None:
     said = [refusal("mine", "pairs", *WORLD, "--out", "pairs.txt")]
     Path("ids.txt").write_text("a.mp4\n")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import networkx as nx
 import pytest
 from expected import Expected
 from hypothesis import given
@@ -102,26 +105,60 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
     assert table["group_id"][6:8] == ["from", "from"]
 
 
-def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: Path, videos: Path) -> None:
-    texts = ("left", "right", "up", "down")
-    rows = [row for number in range(4) for row in mvp_pair(f"s_{number}")]
-    for place, row in enumerate(rows):
-        number, member = divmod(place, 2)
-        row["candidates"] = str([texts[number], texts[(number + 1) % 4]])
-        row["answer"] = texts[(number + member) % 4]
-        write_clip(videos / row["video_path"].lstrip("/"))
-    snapshot = str(write_snapshot(tmp_path, "mini", {HOI: rows}))
-    assert prepare(videos, snapshot)["mini"].groups == 7
-    released = load_table("mvp", "mini")
-    paired = pair_at_random(released, 3)
-    assert paired == pair_at_random(released, 3) != pair_at_random(released, 4)
-    clips = [row["clip"] for row in paired]
-    assert len(clips) == len(set(clips)) >= 6
+def released_rows(*of_pairs: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rows of released pairs, each by its source, its question, and the answers to its clips."""
+    return [
+        {
+            "item_id": f"{number}_{member}", "group_id": str(number), "clip": f"{number}_{member}.mp4", "subset": HOI,
+            "source": source, "question": question, "options": [answer, "neither"], "answer": "A",
+        }
+        for number, (source, question, *answers) in enumerate(of_pairs)
+        for member, answer in enumerate(answers)
+    ]  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(*map(st.sampled_from, (("pt", "ssv2"), ("Where?", "Who?"), "ab", "cd"))), max_size=8),
+    st.integers(0, 3),
+)
+def test_a_random_pair_is_none_that_the_release_has(pairs: list[tuple[str, ...]], seed: int) -> None:
+    rows = released_rows(*pairs)
+    paired, left = pair_at_random(rows, seed)
+    assert (paired, left) == pair_at_random(rows, seed)
+    clips = [row["clip"] for row in (*paired, *left)]
+    assert sorted(clips) == sorted(row["clip"] for row in rows)
+    by_clip = {row["clip"]: row for row in rows}
+    could = nx.Graph()
+    for one, other in combinations(rows, 2):
+        shared = all(one[name] == other[name] for name in ("source", "question"))
+        if shared and one["options"] != other["options"] and one["group_id"] != other["group_id"]:
+            could.add_edge(one["clip"], other["clip"])
     for first, second in zip(paired[::2], paired[1::2], strict=True):
-        assert first["question"] == second["question"] and first["options"] == second["options"]
-        assert {first["answer"], second["answer"]} == {"A", "B"} and first["group_id"] == second["group_id"]
+        assert could.has_edge(first["clip"], second["clip"]) and first["group_id"] == second["group_id"]
+        assert first["options"] == second["options"] and {first["answer"], second["answer"]} == {"A", "B"}
+        for row in (first, second):
+            answer = row["options"]["AB".index(row["answer"])]
+            assert answer == by_clip[row["clip"]]["options"][0]
+    # No other way of pairing would leave fewer out.
+    assert len(paired) == 2 * len(nx.max_weight_matching(could, maxcardinality=True))
+
+
+def test_how_many_are_in_no_random_pair_is_said(tmp_path: Path, videos: Path) -> None:
+    rows = [row for number in range(4) for row in mvp_pair(f"s_{number}")]
+    alone = [{**row, "question": "How many?"} for row in mvp_pair("t_0")]
+    other = mvp_pair("u_0", source="ssv2")
+    other[0]["source"] = "ssv2"
+    for row in (*rows, *alone, *other):
+        write_clip(videos / row["video_path"].lstrip("/"))
+    snapshot = str(write_snapshot(tmp_path, "mini", {HOI: [*rows, *alone, *other]}))
+    facts = prepare(videos, snapshot, random_pairs=0)["mini"]
+    # Of the other subsets each has one pair, and so has a question, and a source.
+    assert (facts.groups, facts.rows) == (4, 8)
+    left = [line for line in facts.warnings if "no random partner" in line]
+    assert left[0] == f"mini/{HOI}: items for which no random partner is left: 4 (t_0_1, t_0_2, u_0_1, u_0_2)."
+    assert [line.partition(" (")[0].rpartition(" ")[2] for line in left] == ["4", "2", "2", "2"]
     with pytest.raises(InputError, match="holds another set"):
-        prepare(videos, snapshot, random_pairs=3)
+        prepare(videos, snapshot)
 
 
 # Behaviour of the official function, read from facebookresearch/minimal_video_pairs@149e336 tasks/mvp/utils.py.
@@ -145,10 +182,20 @@ def test_the_official_reader_equals_the_official_outputs() -> None:
 @pytest.mark.parametrize(
     ("source", "path", "concept"),
     [
-        ("grasp", "grasp/level2/Gravity-Continuity/0001.mp4", {"concept": "Gravity-Continuity"}),
-        ("intphys", "intphys/_O1_01_2.mp4", {"concept": "object permanence"}),
-        ("intphys", "intphys/other.mp4", {}),
+        # GRASP's own scenes (i-machine-think/grasp); the paper's text writes Gravity-Continuity and Unchangeableness.
+        ("grasp", "grasp/level2/P_GravityContinuity/1.mp4", {"concept": "Gravity-Continuity"}),
+        ("grasp", "grasp/level2/IP_GravityContinuity/1.mp4", {"concept": "Gravity-Continuity"}),
+        ("grasp", "grasp/level2/P_ObjectPermanence3/1.mp4", {"concept": "Object Permanence"}),
+        ("grasp", "grasp/level2/IP_ObjectPermanence/1.mp4", {"concept": "Object Permanence"}),
+        ("grasp", "grasp/level2/IP_Unchangeableness2/1.mp4", {"concept": "Unchangeableness"}),
+        ("grasp", "grasp/level2/IP_Inertia/1.mp4", {"concept": "Inertia"}),
+        ("grasp", "grasp/level2/P_Inertia/1.mp4", {"concept": "Inertia"}),
+        ("grasp", "grasp/level2/0001.mp4", {}),
         ("grasp", "grasp/0001.mp4", {}),
+        ("inflevel", "inflevel/gravity/side/0001.mp4", {"concept": "Gravity"}),
+        ("inflevel", "inflevel/0001.mp4", {}),
+        ("intphys", "intphys/_O1_01_2.mp4", {"concept": "Object Permanence"}),
+        ("intphys", "intphys/other.mp4", {}),
         ("pt", "pt/videos/0001.mp4", {}),
     ],
 )

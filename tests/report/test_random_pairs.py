@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -85,6 +86,13 @@ def test_what_has_to_hold_of_any_pairs() -> None:
     found = paired(asked("q", [(easy, easy) for easy in (True, False)] * 500))
     assert (found.real.value, found.random.value) == (50, pytest.approx(25, abs=0.05))
     assert found.difference.low is not None and found.difference.low > 20
+    # Both clips are of one source: across sources 20% of the pairs would be right, (3 · 3 - 3) / 5 of 6.
+    sources = [
+        (replace(record, stratum={"source": source}), "q")
+        for source, right in (("pt", True), ("ssv2", False))
+        for record, _ in asked(source, [(right, right)] * 3)
+    ]
+    assert (paired(sources).random.value, paired(sources).questions) == (50, 2)
     # Other keys are other sides, and the same seed gives the same numbers.
     pairs = [(True, False), (False, True)]
     others = [(record, "q") for record, _ in asked("p", pairs, ("C", "D"))]
@@ -125,7 +133,7 @@ def test_what_cannot_be_paired_is_counted() -> None:
         "incomplete or unscored": 2,
         "with two questions, or other options": 1,
         "with one key": 1,
-        "alone with their question": 1,
+        "alone with their question and source": 1,
     }
     assert pair_at_random([items, lone])[0] is pair_at_random([])[0] is None
 

@@ -184,6 +184,15 @@ def test_parts_that_some_records_lack_are_shown() -> None:
         ("Gravity-Continuity, LongVU (Qwen2-7B)", 39.1),
         ("Gravity-Support, Tarsier-34B", 35.2),
     ]
+    # A group is shown by those of its tasks that have the parts, and says which have none.
+    other = make_groups([RIGHT])
+    run = make_run({SUBSET_TASKS[0]: other, PHYSICS: found}, {"mvp_mini": (SUBSET_TASKS[0], PHYSICS)})
+    for only in ("", "mvp_mini"):
+        (table,) = stratum_tables(run, ["concept"], only)
+        assert table.title.startswith(PHYSICS) and len(table.rows) == 4
+        assert table.caption.endswith(f"without concept, and not shown: {SUBSET_TASKS[0]}")
+    refused = refusal(stratum_tables, run, ["concept"], SUBSET_TASKS[0])
+    assert refused == f"Expected strata of {SUBSET_TASKS[0]}, which has none, but got concept."
 
 
 @pytest.mark.slow

@@ -24,6 +24,8 @@ from lmms_eval_tasks.host.tasks import running as submissions
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, ItemError
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 from lmms_eval_tasks.utils.submission.form import Table
@@ -31,7 +33,7 @@ from lmms_eval_tasks.yocausal import card, hooks
 from lmms_eval_tasks.yocausal.benchmark import panels
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.hooks import PairFields
-from lmms_eval_tasks.yocausal.result_file import build_result
+from lmms_eval_tasks.yocausal.result_file import build_result, check
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
 SCORES = registry().find_task("yocausal").kind.metrics
@@ -168,6 +170,15 @@ def test_the_result_file_and_what_a_run_ends_with(
     assert winners == [(1, "forward"), (2, "backward"), (3, "tie"), (1, "forward"), (2, "tie")]
     assert result["per_dataset_metrics"]["animal"]["rsi"] == pytest.approx(1 / 3)
     assert result["overall_metrics"]["cci"] == pytest.approx(0.5)
+    # The check of a file that was sent in says what it found and against what, also of fewer pairs than were prepared.
+    file, issues = tmp_path / "submissions" / "yocausal_results.json", Problems()
+    table = Table("test", rows, DataSet(kind=SetKind.OFFICIAL))
+    checked = check(file, {"test": table}, True, issues)
+    assert not len(issues) and (checked.form, checked.rows, checked.empty) == ("YoCausal, split test", 5, 0)
+    assert checked.against is table and checked.checked.endswith(f"and the pairs against {table}")
+    assert checked.notes[-1].startswith("Incomplete: 1 of 6")
+    unprepared = check(file, {}, True, issues)
+    assert unprepared.against is None and unprepared.checked.endswith("no ids: the data is not prepared here")
     steps = {"total_accumulated_loss": 1.0, "step_losses": {"100": 1.0, "200.5": 1.0}}
     assert pairs[0]["forward_metrics"] == steps and pairs[4]["forward_metrics"]["total_accumulated_loss"] is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
 from lmms_eval_tasks.yocausal.prepare import prepare
 
 pytestmark = pytest.mark.usefixtures("home")
+CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 SUBSETS = ("animal", "general", "human", "physics")
 SIDES = {"video_path_forward": "fwd", "video_path_backward": "bwd"}
 
@@ -63,6 +65,16 @@ def test_clips_are_found_by_any_path_that_the_metadata_may_give(release: Path) -
         for column, side in (("clip", "fwd"), ("clip_backward", "bwd")):
             clip = clip_path("yocausal", rows[f"{subset}_1"][column])
             assert clip.samefile(release / "subset" / subset / side / f"{subset}_0001.mp4")
+
+
+@pytest.mark.slow
+def test_each_clip_is_decoded_to_its_end_also_those_whose_motion_is_not_measured(release: Path) -> None:
+    backward = release / "subset" / "animal" / "bwd" / "animal_0001.mp4"
+    backward.unlink()
+    # It opens and has its first frames.
+    shutil.copy(CLIPS / "damaged_inside.mp4", backward)
+    (missing,) = prepare(str(release))["test"].missing
+    assert missing.reason == "unreadable" and missing.clip == table()[0]["clip_backward"]
 
 
 @pytest.mark.slow

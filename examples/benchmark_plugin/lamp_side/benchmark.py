@@ -87,7 +87,7 @@ def prepare(
         )
     ]  # fmt: skip
     read = {file.name: file, "items": as_lines(rows).encode()}
-    removed = read_removed(without) if without else frozenset()
+    removed = read_removed(without, CARD.name) if without else frozenset()
     rows = [row for row in rows if row["group_id"] not in removed]
     clips = {row["clip"]: source / "videos" / row["clip"].removeprefix("test/") for row in rows}
     with building(CARD.name) as build:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +42,8 @@ def pairs(
     ] = None,
     skill: Annotated[str, typer.Option(help="Column with the skill; without it the column skill, if any.")] = "",
     rule: Annotated[
-        str, typer.Option(help="Which answers exclude each other: differ, not-within, or package.module:function.")
-    ] = "differ",
+        str, typer.Option(help="Which answers exclude each other: not-entailed, differ, or package.module:function.")
+    ] = "not-entailed",
     question_encoder: Annotated[
         str, typer.Option(help="Join questions of one meaning: tfidf, or a model of sentence-transformers.")
     ] = "",
@@ -57,7 +58,8 @@ def pairs(
         lmms-eval-tasks mine pairs candidates.csv --embeddings clips.parquet --out pairs.jsonl
         lmms-eval-tasks mine pairs candidates.csv --embeddings clips.npy --ids clips.txt --out pairs.csv
     """
-    from lmms_eval_tasks.construct.curation.candidates import find_rule, join_questions, read_candidates
+    from lmms_eval_tasks.construct.curation.candidates import find_rule, read_candidates
+    from lmms_eval_tasks.construct.curation.meaning import join_questions
     from lmms_eval_tasks.construct.curation.mining import REASONS, distinct_clips, mine_pairs
     from lmms_eval_tasks.construct.curation.vectors import read_vectors
     from lmms_eval_tasks.construct.engine.encoders import encode_texts, find_encoder
@@ -70,7 +72,9 @@ def pairs(
     if question_encoder:
         encoder = find_encoder(question_encoder)
         texts = encode_texts([item.question for item in items], encoder)
-        items = join_questions(items, texts.similarities, question_cosine)
+        asked = [(item.skill, item.question) for item in items]
+        wordings = join_questions(asked, texts.similarities, question_cosine, encoder.synonyms)
+        items = tuple(replace(item, question=wordings[item.skill, item.question]) for item in items)
         joined = f"; questions joined by {encoder.name} from {question_cosine:g}"
     mining = mine_pairs(items, read_vectors(embeddings, ids, distinct_clips(items)), chosen, per_skill, total)
     with open_output("mine pairs", form) as output:

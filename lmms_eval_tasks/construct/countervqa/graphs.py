@@ -260,7 +260,7 @@ def adjacent_noncausal_density(graph: nx.DiGraph, unlinked: Collection[Pair] | N
 def mean_outlier_scores(
     texts: Mapping[str, Sequence[str]], tasks: Mapping[str, str], encoded: EncodedTexts
 ) -> dict[str, float | None]:
-    """CNDA of each graph: the outlier scores of its actions among those of the same task (equation 6), averaged."""
+    """CNDA of each graph: the mean outlier score of its actions among those of the same task (equations 6 to 8)."""
     members: dict[str, list[str]] = {}
     for graph in texts:
         members.setdefault(tasks[graph], []).append(graph)

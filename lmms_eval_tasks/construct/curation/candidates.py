@@ -5,19 +5,16 @@ other.
 from __future__ import annotations
 
 import pkgutil
-import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
+from lmms_eval_tasks.construct.curation.meaning import entails
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import (
     FormRows,
@@ -71,24 +68,6 @@ class CandidateRow(ReleaseRow, extra="allow"):
 def plain_text(text: str) -> str:
     """A text as questions and answers are compared: without case, repeated white space and a final full stop."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).removesuffix(".").rstrip()
-
-
-def join_questions(
-    candidates: Sequence[Candidate],
-    similarities: Callable[[Sequence[str], Sequence[str]], NDArray[np.float64]],
-    least: float,
-) -> tuple[Candidate, ...]:
-    """Give questions of a skill that mean the same one wording: in alphabetical order, the first near enough."""
-    wordings: defaultdict[str, list[str]] = defaultdict(list)
-    joined: dict[tuple[str, str], str] = {}
-    for skill, question in sorted({(one.skill, one.question) for one in candidates}):
-        known = wordings[skill]
-        cosines = similarities([question], known)[0] if known else np.zeros(0)
-        near = np.flatnonzero(cosines >= least)
-        if not len(near):
-            known.append(question)
-        joined[skill, question] = known[near[0]] if len(near) else question
-    return tuple(replace(one, question=joined[one.skill, one.question]) for one in candidates)
 
 
 def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
@@ -151,21 +130,18 @@ It is called once for a question and two answers, in alphabetical order of the a
 same but for case, white space and a final full stop; its result must not depend on their order.
 """
 
-_WORD = re.compile(r"\w+")
-
 
 def answers_differ(question: str, first: str, second: str) -> bool:
-    """The default: answers that differ in more than case, white space and a final full stop."""
+    """Answers that differ in more than case, white space and a final full stop."""
     return plain_text(first) != plain_text(second)
 
 
-def no_answer_within_the_other(question: str, first: str, second: str) -> bool:
-    """Stricter: neither answer's words are all among the other's, as those of "a ball" are among "a red ball"."""
-    one, other = (set(_WORD.findall(plain_text(text))) for text in (first, second))
-    return not (one <= other or other <= one)
+def no_answer_entails_the_other(question: str, first: str, second: str) -> bool:
+    """The default: neither answer is right wherever the other is, as "a ball" is where "a red ball" is."""
+    return not (entails(first, second) or entails(second, first))
 
 
-RULES: dict[str, Rule] = {"differ": answers_differ, "not-within": no_answer_within_the_other}
+RULES: dict[str, Rule] = {"not-entailed": no_answer_entails_the_other, "differ": answers_differ}
 """Our rules by name."""
 
 

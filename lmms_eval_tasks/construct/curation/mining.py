@@ -13,7 +13,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.construct.curation.candidates import Candidate, Rule, answers_differ, apply_rule, plain_text
+from lmms_eval_tasks.construct.curation.candidates import (
+    Candidate,
+    Rule,
+    apply_rule,
+    no_answer_entails_the_other,
+    plain_text,
+)
 from lmms_eval_tasks.construct.curation.vectors import EXACT, Floats
 
 ROWS = 512
@@ -141,6 +147,11 @@ def take_turns(queues: Mapping[str, Iterator[T]], per_skill: int | None, total: 
                 waiting.append(skill)
 
 
+def as_cosine(product: float) -> float:
+    """The cosine of two vectors by their product."""
+    return round(min(product / EXACT, 1.0), 7)
+
+
 def distinct_clips(candidates: Sequence[Candidate]) -> list[str]:
     return list(dict.fromkeys(candidate.clip for candidate in candidates))
 
@@ -148,7 +159,7 @@ def distinct_clips(candidates: Sequence[Candidate]) -> list[str]:
 def mine_pairs(
     candidates: Sequence[Candidate],
     vectors: Floats,
-    rule: Rule = answers_differ,
+    rule: Rule = no_answer_entails_the_other,
     per_skill: int | None = None,
     total: int | None = None,
 ) -> Mining:
@@ -200,7 +211,7 @@ def mine_pairs(
     pairs: list[MinedPair] = []
     paired: set[int] = set()
     for score, first, second in take_turns({skill: of_skill(skill) for skill in questions}, per_skill, total):
-        pairs.append(MinedPair(items[first], items[second], round(min(score / EXACT, 1.0), 7)))
+        pairs.append(MinedPair(items[first], items[second], as_cosine(score)))
         paired |= {first, second}
         for item in (first, second):
             alive[of_clip[int(clips[item])]] = False

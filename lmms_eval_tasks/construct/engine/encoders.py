@@ -24,6 +24,8 @@ TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 class SentenceEncoder:
     name: str
     encode: Callable[[Sequence[str]], Any]
+    synonyms: bool = True
+    """Whether its vectors of two words of one meaning are alike."""
 
 
 TFIDF = "tfidf"
@@ -51,7 +53,7 @@ def sentence_transformer(name: str, device: str | None = None) -> SentenceEncode
 def find_encoder(name: str) -> SentenceEncoder:
     """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers."""
     if name == TFIDF:
-        return SentenceEncoder(TFIDF, _tfidf)
+        return SentenceEncoder(TFIDF, _tfidf, synonyms=False)
     settings = read_settings(name) if "=" in name else None
     return server_encoder(settings) if settings else sentence_transformer(name)
 
@@ -81,12 +83,13 @@ class EncodedTexts:
         return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
 
     def outlier_scores(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - the product of each text's vector with the mean of all of them, which is not normalised; from 0 to 2."""
+        """1 - the cosine of each text's vector with the mean of all, from 0 to 2; 1 where either is zero."""
         if not texts:
             return np.zeros(0)
         vectors = self.vectors[self._places(texts)]
         centroid = np.asarray(vectors.mean(axis=0)).ravel()
-        return 1.0 - np.asarray(vectors @ centroid).ravel()
+        length = float(np.linalg.norm(centroid))
+        return 1.0 - np.asarray(vectors @ centroid).ravel() / (length or 1.0)
 
     def _places(self, texts: Sequence[str]) -> np.ndarray:
         return np.fromiter((self.rows[text] for text in texts), dtype=np.int64, count=len(texts))

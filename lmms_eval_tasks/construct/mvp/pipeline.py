@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field
@@ -27,10 +27,19 @@ from lmms_eval_tasks.construct.curation.candidates import (
     plain_text,
     read_table,
 )
-from lmms_eval_tasks.construct.curation.mining import Ints, distinct_clips, mine_pairs, take_turns
+from lmms_eval_tasks.construct.curation.meaning import join_questions, read_question
+from lmms_eval_tasks.construct.curation.mining import (
+    CLIP_USED,
+    Ints,
+    as_cosine,
+    distinct_clips,
+    mine_pairs,
+    take_turns,
+)
 from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MODEL_SHARE, single_frame_filter
 from lmms_eval_tasks.construct.curation.vectors import Floats, read_vectors
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
+from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
 from lmms_eval_tasks.construct.engine.running import Pipeline
 from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Form, PipelineRow, Remove, Removed, Step, step
 from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, bare_words, holds_text, is_marked, until_good
@@ -39,7 +48,7 @@ from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import ClipName, Key, OneOf, ReleaseRow, Text
-from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.core.text import quote, summarize_names
 from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
@@ -66,7 +75,9 @@ class MvpBuildConfig(BuildConfig):
     embeddings: ConfigPath
     ids: ConfigPath | None = None
     split: Literal["mini", "full"] = "mini"
-    rule: str = "differ"
+    rule: str = "not-entailed"
+    question_encoder: str = TFIDF
+    question_cosine: Annotated[float, Field(ge=0.0, le=1.0)] = 0.9
     others: Annotated[int, Field(ge=1, le=100)] = 12
     contrasts: Annotated[int, Field(ge=1, le=20)] = 3
     tries: Annotated[int, Field(ge=1, le=10)] = 2
@@ -77,12 +88,13 @@ class MvpBuildConfig(BuildConfig):
 
 class AnnotatedClip(PipelineRow):
     """An annotated clip, and the texts that it is told from: all others at first, and once they are chosen, those that
-    exclude its own."""
+    exclude its own; of a pair that its source gives, the other clip's alone."""
 
     clip: str
     source: str
     category: str
     skill: str
+    pair: str = ""
     question: str
     options: tuple[str, ...]
     answer: str
@@ -102,8 +114,12 @@ class PairedClip(PipelineRow):
 class AskedClip(PairedClip):
     category: str
     skill: str
+    pair: str = ""
     question: str
     candidates: tuple[str, str]
+
+
+PairedRow = TypeVar("PairedRow", AnnotatedClip, AskedClip)
 
 
 class MinimalPair(PipelineRow):
@@ -124,6 +140,7 @@ class AnnotationLine(ReleaseRow, extra="forbid"):
     source: Text
     category: Annotated[str, OneOf(SUBSETS)]
     skill: Given = ""
+    pair: Given = ""
     question: Given = ""
     options: OptionTexts = Field(default_factory=list)
     answer: Given = ""
@@ -139,6 +156,22 @@ def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip
             clips += [_annotated(row, videos, problems) for row in read_table(AnnotationLine, file, problems)]
         except InputError as error:
             problems.add(file.name, f"Expected annotations, but they cannot be read: {error}")
+    for (source, pair), members in _given_pairs(clips).items():
+        where = f"pair {quote(pair)} of {source}"
+        if len(members) != 2:
+            names = summarize_names(row.id for row in members)
+            problems.add(where, f"Expected two lines of it, but got {len(members)} (id {names}).")
+            continue
+        one, other = members
+        for what, is_wrong in (
+            ("one category", one.category != other.category),
+            ("one skill", one.skill != other.skill),
+            ("one question", read_question(one.question) != read_question(other.question)),
+            ("two clips", one.clip == other.clip),
+            ("two answers", plain_text(one.answer) == plain_text(other.answer)),
+        ):
+            if is_wrong:
+                problems.add(where, f"Expected {what} of its lines {one.id} and {other.id}, but got others.")
     problems.raise_if_any("The annotations cannot be used")
     return tuple(clips)
 
@@ -162,6 +195,7 @@ def _annotated(row: AnnotationLine, videos: Path, problems: Problems) -> Annotat
         source=row.source,
         category=row.category,
         skill=row.skill or row.category,
+        pair=row.pair,
         question=row.question,
         options=options,
         answer=row.answer or row.label or row.caption,
@@ -175,11 +209,17 @@ ROWS = 256
 
 @step("another annotation")
 def find_neighbours(rows: Sequence[AnnotatedClip], remove: Remove, config: MvpBuildConfig) -> list[AnnotatedClip]:
-    """Give each clip the other annotations of its source, skill and question, those of the most alike clips first."""
+    """Give each clip the other annotations of its source, skill and question, those of the most alike clips first; a
+    clip of a pair that its source gives has the other one's."""
+    rows = _worded_alike(rows, config)
     clips = list(dict.fromkeys(row.clip for row in rows))
     vectors = read_vectors(config.embeddings, config.ids, clips)
     places = {clip: place for place, clip in enumerate(clips)}
     neighboured: dict[str, AnnotatedClip] = {}
+    for one, other in _given_pairs(rows).values():
+        question = min(one.question, other.question)
+        for row, partner in ((one, other), (other, one)):
+            neighboured[row.id] = row.model_copy(update={"question": question, "others": (partner.answer,)})
     for members in _by_question(rows).values():
         texts = _one_text_each(row.answer for row in members)
         question = min(row.question for row in members)
@@ -217,11 +257,35 @@ def nearest_codes(vectors: Floats, codes: Ints, number: int) -> list[list[int]]:
     return nearest
 
 
+def _worded_alike(rows: Sequence[AnnotatedClip], config: MvpBuildConfig) -> Sequence[AnnotatedClip]:
+    """The same with one wording of the questions of a source and skill that mean the same."""
+    asked = [((row.source, row.skill), row.question) for row in rows if row.question]
+    if not config.question_encoder or not asked:
+        return rows
+    encoder = find_encoder(config.question_encoder)
+    texts = encode_texts([question for _, question in asked], encoder)
+    wordings = join_questions(asked, texts.similarities, config.question_cosine, encoder.synonyms)
+    places = (((row.source, row.skill), row.question) for row in rows)
+    return [
+        row.model_copy(update={"question": wordings.get(place, "")}) for row, place in zip(rows, places, strict=True)
+    ]
+
+
+def _given_pairs(rows: Iterable[PairedRow]) -> Mapping[tuple[str, str], list[PairedRow]]:
+    """Group rows of pairs that their sources give."""
+    pairs: defaultdict[tuple[str, str], list[PairedRow]] = defaultdict(list)
+    for row in rows:
+        if row.pair:
+            pairs[row.source, row.pair].append(row)
+    return pairs
+
+
 def _by_question(rows: Sequence[Any]) -> Mapping[tuple[str, str, str], list[Any]]:
-    """Group annotations that can be told from each other: those of one source, skill and question."""
+    """Group annotations that can be told from each other: those of one source, skill and question, without pairs."""
     groups: defaultdict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for row in rows:
-        groups[row.source, row.skill, plain_text(row.question)].append(row)
+        if not row.pair:
+            groups[row.source, row.skill, plain_text(row.question)].append(row)
     return groups
 
 
@@ -236,7 +300,10 @@ class ChosenContrasts(Form):
 
 @step("contrasts", asks=[CONTRAST], requests=1.0, characters=2500, reply_tokens=60)
 def choose_contrasts(row: AnnotatedClip, asking: Asking, most: int) -> AnnotatedClip:
-    """Have a model choose what excludes a clip's annotation; of answers to a source's question all are taken."""
+    """Have a model choose what excludes a clip's annotation; of answers to a source's question all are taken, of a
+    given pair the other one's."""
+    if row.pair:
+        return row
     if row.question:
         return row if row.options else row.model_copy(update={"others": row.others[:most]})
     offered = {f"D{number}": text for number, text in enumerate(row.others, start=1)}
@@ -254,6 +321,9 @@ def choose_contrasts(row: AnnotatedClip, asking: Asking, most: int) -> Annotated
 def meet_contrasts(rows: Sequence[AnnotatedClip], remove: Remove) -> list[OpposedClip]:
     """Make a row for each clip and contrast that another clip has; one excludes the other both ways."""
     opposed: defaultdict[str, list[OpposedClip]] = defaultdict(list)
+    for row in rows:
+        if row.pair:
+            opposed[row.id].append(OpposedClip(**dict(row) | {"id": f"{row.id}/1", "other": row.others[0]}))
     for members in _by_question(rows).values():
         texts = _one_text_each(row.answer for row in members)
         excluded: defaultdict[str, set[str]] = defaultdict(set)
@@ -299,7 +369,7 @@ def write_pair_questions(row: OpposedClip, asking: Asking, tries: int) -> AskedC
     elif objection := objection_to(question, candidates):
         raise Removed(objection)
     return AskedClip(
-        **row.model_dump(include={"id", "clip", "source", "category", "skill"}),
+        **row.model_dump(include={"id", "clip", "source", "category", "skill", "pair"}),
         question=question,
         candidates=candidates,
         answer=candidates[texts.index(row.answer)],
@@ -351,33 +421,54 @@ def check_candidates(row: AskedClip, asking: Asking) -> AskedClip:
 
 @step("minimal pairs", paper="about 70K examples")
 def find_pairs(rows: Sequence[AskedClip], remove: Remove, config: MvpBuildConfig, rule: Rule) -> list[MinimalPair]:
-    """Pair clips with the same question and candidates and different answers, the most alike first."""
+    """Take the pairs that sources give; then pair clips with the same question and candidates and different answers,
+    the most alike first."""
     by_id = {row.id: row for row in rows}
+    clips = list(dict.fromkeys(row.clip for row in rows))
+    places = {clip: place for place, clip in enumerate(clips)}
+    vectors = read_vectors(config.embeddings, config.ids, clips)
+    pairs: list[MinimalPair] = []
+    taken = set[str]()
+    for members in _given_pairs(rows).values():
+        one, other = members[0], members[-1]
+        if len(members) != 2 or (one.question, one.candidates) != (other.question, other.candidates):
+            for row in members:
+                remove(row.id, Removed("its pair is not whole", row.pair))
+            continue
+        product = vectors[places[one.clip]] @ vectors[places[other.clip]]
+        pairs.append(_minimal_pair((one, other), as_cosine(float(product)), config.seed))
+        taken |= {one.clip, other.clip}
+    free = [row for row in rows if not row.pair and row.clip not in taken]
+    for row in rows:
+        if not row.pair and row.clip in taken:
+            remove(row.id, Removed(f"in no pair: {CLIP_USED}"))
     # Both clips of a pair share this text, in which the question comes first.
-    shared = {row.id: json.dumps([row.question, row.candidates, row.source, row.category]) for row in rows}
-    candidates = [Candidate(row.id, row.clip, shared[row.id], row.answer, row.skill) for row in rows]
-    vectors = read_vectors(config.embeddings, config.ids, distinct_clips(candidates))
-    mining = mine_pairs(candidates, vectors, lambda text, one, other: rule(json.loads(text)[0], one, other))
+    shared = {row.id: json.dumps([row.question, row.candidates, row.source, row.category]) for row in free}
+    candidates = [Candidate(row.id, row.clip, shared[row.id], row.answer, row.skill) for row in free]
+    of_free = vectors[[places[clip] for clip in distinct_clips(candidates)]]
+    mining = mine_pairs(candidates, of_free, lambda text, one, other: rule(json.loads(text)[0], one, other))
     for candidate, reason in mining.unpaired:
         remove(candidate.item_id, Removed(f"in no pair: {reason}"))
-    pairs = []
     for mined in mining.pairs:
-        members = [by_id[candidate.item_id] for candidate in (mined.first, mined.second)]
-        name = "+".join(row.id for row in members)
-        chance = random.Random(f"{config.seed} {name}")
-        first, second = chance.sample(members[0].candidates, 2)
-        one, other = (
-            PairedClip(**row.model_dump(include=set(PairedClip.model_fields))) for row in chance.sample(members, 2)
-        )
-        pairs.append(
-            MinimalPair(
-                **{**members[0].model_dump(include={"category", "skill", "question"}), "id": name},
-                candidates=(first, second),
-                clips=(one, other),
-                cosine=mined.cosine,
-            )
-        )
+        both = by_id[mined.first.item_id], by_id[mined.second.item_id]
+        pairs.append(_minimal_pair(both, mined.cosine, config.seed))
     return pairs
+
+
+def _minimal_pair(members: tuple[AskedClip, AskedClip], cosine: float, seed: int) -> MinimalPair:
+    """The pair of two clips; which of them, and which candidate, comes first is drawn."""
+    name = "+".join(row.id for row in members)
+    chance = random.Random(f"{seed} {name}")
+    first, second = chance.sample(members[0].candidates, 2)
+    one, other = (
+        PairedClip(**row.model_dump(include=set(PairedClip.model_fields))) for row in chance.sample(members, 2)
+    )
+    return MinimalPair(
+        **{**members[0].model_dump(include={"category", "skill", "question"}), "id": name},
+        candidates=(first, second),
+        clips=(one, other),
+        cosine=cosine,
+    )
 
 
 LETTERS = ("A", "B")

@@ -71,19 +71,31 @@ class RemovedGroups:
     name: str
     by_task: Mapping[str, frozenset[str]]
 
-    @property
-    def ids(self) -> frozenset[str]:
-        return frozenset().union(*self.by_task.values())
+
+@dataclass(frozen=True)
+class RemovedRows:
+    """The same by what tasks ask: the split, and the subset of it, None where a task asks all rows."""
+
+    name: str
+    by_part: Mapping[tuple[str, str | None], frozenset[str]]
+
+    def has(self, split: str, row: Mapping[str, Any]) -> bool:
+        parts = ((split, None), (split, row.get("subset")))
+        return any(row["group_id"] in self.by_part.get(part, ()) for part in parts)
 
 
-def read_removed(path: Path) -> frozenset[str]:
-    """The ids of the groups that a filter removed, from the file that ``lmms-eval-tasks filter`` wrote.
+def read_removed(path: Path, task: str) -> frozenset[str]:
+    """The ids of the groups of a task that a filter removed, from the file that ``lmms-eval-tasks filter`` wrote.
+
+    Args:
+        path: The file.
+        task: Name of the task; groups of other tasks, which may have the same ids, stay.
 
     Raises:
         InputError: a line has another form; all problems at once.
         OSError: the file cannot be read.
     """
-    return read_filter(path).ids
+    return read_filter(path).by_task.get(task, frozenset())
 
 
 def read_filter(path: Path) -> RemovedGroups:

@@ -32,7 +32,7 @@ from lmms_eval_tasks.utils.data.home import (
     writable_home,
 )
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, archive_warnings, counts, find_marks, groups_of, identify
-from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, RemovedGroups, SplitManifest, read_attrition
+from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, RemovedRows, SplitManifest, read_attrition
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Choices(NamedTuple):
     """Choices of the user for all builds: whether a set may replace another one, and which groups are left out."""
 
     replace: bool = False
-    removed: RemovedGroups | None = None
+    removed: RemovedRows | None = None
 
 
 _USUAL = Choices()
@@ -61,7 +61,7 @@ _CHOICES: ContextVar[Choices] = ContextVar("choices", default=_USUAL)
 
 
 @contextmanager
-def preparing(replace: bool = False, removed: RemovedGroups | None = None) -> Iterator[None]:
+def preparing(replace: bool = False, removed: RemovedRows | None = None) -> Iterator[None]:
     token = _CHOICES.set(Choices(replace, removed))
     try:
         yield
@@ -168,7 +168,7 @@ class Build:
         _check_rows(card, split, rows, extra)
         warnings, removed = origin.warnings, _CHOICES.get().removed
         if removed:
-            kept = [row for row in rows if row["group_id"] not in removed.ids]
+            kept = [row for row in rows if not removed.has(split, row)]
             if number := len(rows) - len(kept):
                 self.items_left_out += number
                 warnings = (*warnings, f"{number:,} items are left out, whose groups {removed.name} removes.")

@@ -167,7 +167,9 @@ class Layout:
         called: An entry's metric to what it is called, for tables that are `across`: there each column has the name of
             its score, which need not be the same of models and people.
         name: What a row or column of published figures is called, by their entry; by default the model.
-        of_sets: Whether it compares sets, so that a run of another one stands in it too.
+        stages: Where it compares sets that are made one of another, what these are called, in that order; runs of all
+            of them stand in it, then their mean, and what it changed.
+        stage: Which of these some records are of, and whether a filter left some of the run out.
         digits: How many decimals the paper prints.
         note: What has to be known about it.
     """
@@ -179,7 +181,8 @@ class Layout:
     views: tuple[str, ...] = ("",)
     called: Mapping[str, str] = field(default_factory=dict)
     name: Callable[[Mapping[str, Any]], str] = _model
-    of_sets: bool = False
+    stages: tuple[str, ...] = ()
+    stage: Callable[[Sequence[Record], bool], str] | None = None
     digits: int = 1
     note: str = ""
 

@@ -10,8 +10,7 @@ import pyarrow.parquet
 from expected import Expected
 from refusals import refusal
 
-from lmms_eval_tasks.construct.curation.candidates import Candidate, join_questions, read_candidates
-from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
+from lmms_eval_tasks.construct.curation.candidates import Candidate, read_candidates
 
 ROWS: list[dict[str, object]] = [
     {"item_id": "1", "clip": "x.mp4", "question": "Where?", "answer": "A", "options": ["left", "right"], "kind": "k"},
@@ -52,17 +51,3 @@ def test_all_problems_are_listed(tmp_path: Path, expected: Expected) -> None:
     said += [refusal(read_candidates, write_lines(tmp_path / "d.jsonl", *ROWS), "skills")]
     expected("\n\n".join(said))
     assert "it is not a parquet table" in refusal(read_candidates, tmp_path / "bytes.parquet")
-
-
-def test_questions_of_one_meaning_get_one_wording_within_a_skill() -> None:
-    asked = [
-        ("1", "Where does the red ball go?", "k"),
-        ("2", "The red ball: where does it go?", "k"),
-        ("3", "How many boxes are there?", "k"),
-        ("4", "The red ball: where does it go?", "l"),
-    ]
-    candidates = [Candidate(item, f"{item}.mp4", question, "left", skill) for item, question, skill in asked]
-    texts = encode_texts([one.question for one in candidates], find_encoder(TFIDF))
-    joined = join_questions(candidates, texts.similarities, 0.8)
-    assert [one.question for one in joined] == [asked[1][1], asked[1][1], asked[2][1], asked[3][1]]
-    assert [one.question for one in join_questions(candidates, texts.similarities, 1.0)] == [one[1] for one in asked]

@@ -131,14 +131,16 @@ def test_a_rule_is_asked_once_for_two_answers() -> None:
 
 
 def test_our_stricter_rule_refuses_an_answer_that_is_part_of_the_other() -> None:
-    rule = find_rule("not-within")
+    rule = find_rule("not-entailed")
     assert not rule("", "A ball.", "a red ball") and rule("", "a blue ball", "a red ball")
 
 
 def test_rules_of_others_are_found_and_their_failures_named() -> None:
     assert find_rule("operator:ne") is find_rule("operator.ne")
     for name in ("differs", "operator:nothing", "no.such.module:f", "sys:path"):
-        with pytest.raises(InputError, match=r"^Expected a rule, one of differ, not-within or package.module:function"):
+        with pytest.raises(
+            InputError, match=r"^Expected a rule, one of not-entailed, differ or package.module:function"
+        ):
             find_rule(name)
     items = [Candidate("1", "x", "Q?", "left"), Candidate("2", "y", "Q?", "right")]
     with pytest.raises(InputError, match=r"^The rule fails on the answers 'left' and 'right' to 'Q\?': TypeError: "):

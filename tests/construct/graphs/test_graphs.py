@@ -137,17 +137,20 @@ def scores(texts: dict[str, list[str]], tasks: dict[str, str]) -> dict[str, floa
 
 
 def test_outlier_scores_by_hand() -> None:
-    # The mean of east and north is (1, 1) / 2: by equation 6 it stays as long as it is.
-    both = 0.5
-    assert scores({"g": ["east", "north"]}, {"g": "t"})["g"] == pytest.approx(both)
+    # The mean of east and north points north-east, at 45 degrees to both; by equation 7 both lengths divide, as they do
+    # in the authors' `rank_videos.py` (CounterVQA@db72954), which calls `scipy.spatial.distance.cosine`.
+    both = 0.2929
+    assert scores({"g": ["east", "north"]}, {"g": "t"})["g"] == pytest.approx(both, abs=5e-5)
     # The task's centroid, not the graph's: alone each graph would score 0.
-    assert scores({"g": ["east"], "h": ["north"]}, {"g": "t", "h": "t"}) == pytest.approx({"g": both, "h": both})
+    assert scores({"g": ["east"], "h": ["north"]}, {"g": "t", "h": "t"}) == pytest.approx(
+        {"g": both, "h": both}, abs=5e-5
+    )
     assert scores({"g": ["east"], "h": ["north"]}, {"g": "t", "h": "u"}) == pytest.approx({"g": 0.0, "h": 0.0})
     # A repeated action pulls the mean to itself: (2, 1) / 3.
     thrice = scores({"g": ["east", "east", "north"]}, {"g": "t"})["g"]
-    assert thrice == pytest.approx(1 - (2 * 2 + 1) / (3 * 3))
+    assert thrice == pytest.approx(1 - (2 * 2 + 1) / (3 * np.sqrt(5)))
     # A text without a direction has nothing in common with the others, nor has any with a mean of zero.
-    assert scores({"g": ["nothing", "east"]}, {"g": "t"})["g"] == pytest.approx(0.75)
+    assert scores({"g": ["nothing", "east"]}, {"g": "t"})["g"] == pytest.approx(0.5)
     assert scores({"g": ["west", "east"]}, {"g": "t"})["g"] == pytest.approx(1.0)
     assert scores({"g": [], "h": ["east"]}, {"g": "t", "h": "t"}) == {"g": None, "h": pytest.approx(0.0)}
 

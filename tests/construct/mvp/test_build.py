@@ -182,6 +182,57 @@ def test_a_contrast_holds_both_ways_and_needs_a_clip() -> None:
     assert {name: one.reason for name, one in removed.items()} == {"c": "no clip shows what excludes it"}
 
 
+def test_questions_of_one_meaning_are_one_and_given_pairs_stay(clips: Path, tmp_path: Path) -> None:
+    def line(name: str, clip: str, question: str, answer: str, **more: str) -> AnnotatedClip:
+        return AnnotatedClip(
+            id=name, clip=f"{clip}.mp4", question=question, options=(), answer=answer, **{**SHARED, **more}
+        )
+
+    def left_of(*rows: AnnotatedClip, **options: str) -> tuple[list[MinimalPair], dict[str, str], int]:
+        config = configured(clips, **options)
+        steps = [one for one in PIPELINE.steps(config) if one.name != "single-frame filter"]
+        left, removed, played = outcome(steps, rows, config, tmp_path / str(len(list(tmp_path.iterdir()))), HONEST)
+        return list(left), removed, len(played.of("mvp_contrast"))
+
+    rows = (
+        line("1", "a", "Which way does the ball roll?", "to the left"),
+        line("2", "b", "Which way is the ball rolling?", "to the right"),
+    )
+    ((pair,), removed, _) = left_of(*rows)
+    assert pair.question == "Which way does the ball roll?" and not removed
+    assert left_of(*rows, question_encoder="")[0] == []
+    opposite = line("2", "b", "Which way does the ball not roll?", "to the right")
+    assert left_of(rows[0], opposite)[0] == []
+    # A pair of the source is taken as it is, although its answers go with each other by the rules; nothing is chosen.
+    given = [one.model_copy(update={"pair": "p"}) for one in rows]
+    given[1] = given[1].model_copy(update={"answer": "to the left, and back"})
+    ((pair,), removed, contrasts) = left_of(*given)
+    assert (pair.id, {one.answer for one in pair.clips}, removed, contrasts) == ("1/1+2/1", {
+        "to the left", "to the left, and back"
+    }, {}, 0)  # fmt: skip
+    # Labels of a given pair need no contrasts either; the question is written.
+    labels = (line("1", "a", "", FIRST, pair="p"), line("2", "b", "", SECOND, pair="p"))
+    ((pair,), _, contrasts) = left_of(*labels)
+    assert (pair.question, contrasts) == (WRITTEN["question"], 0)
+
+
+def test_what_is_no_pair_of_a_source_is_refused(tmp_path: Path, expected: Expected) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.mp4").write_bytes(b"clip")
+    asked = {"question": "Which way?", "answer": "left", "label": None, "pair": "p"}
+    other = {**asked, "id": "2", "clip": "b.mp4", "answer": "right"}
+    changes: list[list[dict[str, Any]]] = [
+        [other, {**other, "id": "3"}], [], [{**other, "source": "ssv2"}], [{**other, "question": "Which way not?"}],
+        [{**other, "skill": "k", "category": "intuitive_physics"}], [{**other, "clip": "a.mp4", "answer": "Left."}],
+    ]  # fmt: skip
+    said = []
+    for further in changes:
+        lines = [{**LINE, **asked}, *({**LINE, **one} for one in further)]
+        (tmp_path / "lines.jsonl").write_text(as_lines(lines), encoding="utf-8")
+        said.append(refusal(read_annotations, [tmp_path / "lines.jsonl"], tmp_path))
+    expected("\n".join(said))
+
+
 EMPTY, AWAY = "a text that is empty, too long or not printable", "the question gives a candidate away"
 
 
@@ -249,7 +300,7 @@ def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> 
         rows.append(AskedClip(id=x, clip=f"{x}.mp4", **values))
     vectors = {row.clip: np.array([1.0, place], np.float32) for place, row in enumerate(rows)}
     (tmp_path / "v.parquet").write_bytes(as_parquet(vectors))
-    config = configured(tmp_path, rule="not-within")
+    config = configured(tmp_path, rule="not-entailed")
     removed: dict[str, Removed] = {}
     (mined,) = find_pairs.given(config, find_rule(config.rule)).run(rows, removed.__setitem__)
     assert mined.id == "b+c" and {(one.id, one.answer) for one in mined.clips} == {("b", "right"), ("c", "left")}
