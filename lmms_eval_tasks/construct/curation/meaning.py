@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.utils.core.errors import needs_package
+
 Similarities = Callable[[Sequence[str], Sequence[str]], NDArray[np.float64]]
 """The cosine of each of some texts with each of others."""
 
@@ -63,7 +65,8 @@ def _lemma(word: str) -> str:
     """The base form of a word, of a verb where it may be one; words of place and number stay as they are."""
     if word in _RESTRICTING or word in _NEGATIONS or not word.isascii():
         return word
-    from lemminflect import getAllLemmas
+    with needs_package("lmms-eval-tasks[building]", "Comparing questions and answers"):
+        from lemminflect import getAllLemmas
 
     lemmas = getAllLemmas(word)
     return next((lemmas[kind][0] for kind in ("VERB", "NOUN", "ADJ", "ADV", "AUX") if kind in lemmas), word)
