@@ -21,7 +21,7 @@ _LOOK_ALIKES = {"\u0391": "A", "\u0392": "B", "\u0395": "E", "\u0410": "A", "\u0
 _LOOK_ALIKE_WORD = re.compile(r"(?<![^\W\d_])(?=[a-z]{0,2}[^\x00-\x7f])[^\W\d_]{2,3}(?![^\W\d_])", re.IGNORECASE)
 _LOOK_ALIKE_LETTERS = str.maketrans("уеѕоγυεοԁіУЕЅОΥΕΝΟүҮ", "yesoyyeodiYESOYENOyY")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "´": "'", "“": '"', "”": '"', "„": '"', "−": "-"})
-_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170)
+_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
 
 
 def fold(text: str) -> str:
