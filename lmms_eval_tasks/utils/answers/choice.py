@@ -11,9 +11,18 @@ from itertools import dropwhile
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements, words
+from lmms_eval_tasks.utils.answers.choice_letters import (
+    PAUSES,
+    Mention,
+    ends_clause,
+    is_approved,
+    stands_alone,
+    statements,
+    until,
+    words,
+)
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
-from lmms_eval_tasks.utils.answers.language import Token, fold, letter_ordinals, takes_back, tokenize
+from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem
@@ -142,6 +151,18 @@ class Options:
         return [_spell(_words(text)[:_OPTION_WORDS]) for text in self.texts]
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """All their words in plain letters."""
+        return frozenset(re.findall(r"[^\W\d_]+", " ".join(map(fold, self.texts)).casefold()))
+
+    def left_out(self, text: str) -> str:
+        """A plain text without the options that it quotes, whose words tell nothing of its language."""
+        rest = text.casefold()
+        for option in sorted(map(fold, self.texts), key=len, reverse=True):
+            rest = rest.replace(option.casefold().strip(" ."), " ") if " " in option else rest
+        return rest
+
+    @cached_property
     def _longest(self) -> int:
         return max(len(option.split()) for option in self._spelled)
 
@@ -241,7 +262,7 @@ def _is_subsequence(said: list[str], option: list[str]) -> bool:
     return all(word in rest for word in said)
 
 
-EXTRACTOR = "choice reader 2"
+EXTRACTOR = "choice reader 3"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
 _ANSWER_LABEL = re.compile(
@@ -263,6 +284,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _SAYS_NO = re.compile(r"\W*no\b", re.IGNORECASE)
+_CLAUSE = 20
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
@@ -299,13 +321,18 @@ def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
     tokens = tokenize(lettered)
     weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options.texts) > 2 else set()
     every = [s for s in statements(tokens) if s.stance not in weighed]
+    in_english = is_english(options.left_out(lettered), options.words, otherwise=True)
+    if not in_english:
+        every = [s for s in every if s.stance in ("rejected", "discussed") or _is_clear(s)]
     stated = _without_echoes(_without_listing(every, tokens), _echoes(lettered, options.texts))
     decided = _decide(stated, lettered)
     if decided is None:
         if any(s.stance == "chosen" for s in stated):
             return None
-        read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
-        return read if read or every else _polar(plain, options.texts)
+        read = _judged_in_list(every) or (
+            _quoted_beside_echoes(plain, options) if in_english else options.equal(_ANSWER_LABEL.split(plain)[-1])
+        )
+        return read if read or every or not in_english else _polar(plain, options.texts)
     before, behind = lettered[: decided.begins], lettered[decided.ends :]
     unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, before, behind)
     unclear = unclear or _denied(decided, behind, options.texts) or _contradicted(decided, lettered, options)
@@ -435,6 +462,19 @@ def _contradicted(decided: Mention, text: str, options: Options) -> bool:
     if quoted is None and decided.stance == "leaning":
         quoted = options.quoted(text)
     return quoted not in (None, *decided.letters)
+
+
+def _is_clear(mention: Mention) -> bool:
+    """Whether a letter in another language than English is an answer by a form that needs no more of its words."""
+    if not words.NEGATION.isdisjoint(until(mention.before(_CLAUSE), PAUSES | words.CONTRAST)):
+        return False
+    if is_approved(mention):
+        return True
+    return (
+        mention.after != "affirmed"
+        and ends_clause(mention)
+        and (mention.cue not in ("start", "other") or stands_alone(mention))
+    )
 
 
 def _quoted_beside_echoes(plain: str, options: Options) -> str | None:

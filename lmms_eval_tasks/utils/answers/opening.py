@@ -142,7 +142,9 @@ def _own_turn(text: str) -> str:
 
 
 _PARTS_CHARS = 200_000
-_PARTS = re.compile(r"\s{0,9}(?:\[\s{0,9})?\{\s{0,9}[\"'](?:type|role)[\"']\s{0,3}:\s{0,3}[\"'](?P<first>\w{1,30})[\"']")
+_PARTS = re.compile(
+    r"\s{0,9}(?:\[\s{0,9})?\{\s{0,9}[\"'](?:type|role)[\"']\s{0,3}:\s{0,3}[\"'](?P<first>\w{1,30})[\"']"
+)
 _TEXT_PARTS = ("text", "output_text", "refusal")
 
 
@@ -156,7 +158,8 @@ def _text_parts(text: str) -> str:
         said = _said(json.loads(written, strict=False))
     except (ValueError, RecursionError):
         try:
-            with warnings.catch_warnings(action="ignore"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of escapes in what the model wrote
                 said = _said(ast.literal_eval(written))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             # Broken or cut off: what is written of its reasoning is no answer.
