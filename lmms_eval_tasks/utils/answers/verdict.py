@@ -194,6 +194,8 @@ _OPENING = re.compile(
     rf"(?:(?:{_any_of('lead_filler')}|{_MARK}|\d+) ){{0,14}}?{_ALONE}{_ENDS}(?!(?: {_MARK})*? {_any_of('revise')})"
 )
 _LEADING = re.compile(rf"{_ALONE}(?= [-/] )")
+_SHORT = 8
+_CHANGED_END = re.compile(r"(?: [^\w\s])* (?:instead|rather|i mean|after all)(?= [^\w\s]|$)")
 _ENDING = re.compile(rf"{_WORD}(?: {_MARK})*$")
 _SAID = re.compile(
     rf"(?:{_any_of('say', 'conclude', 'revise')}(?: {_any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
@@ -203,11 +205,13 @@ _SAID = re.compile(
 def read_yes_no(sentence: Sentence) -> Assertion | None:
     """The yes or no of a sentence by its words alone; None where it has none, unclear where it has both."""
     found = _LABELLED.search(sentence.text) or _OPENING.match(sentence.text)
+    if found and found["turn"] and PHRASES["unclear"].search(found[0]):
+        return None  # "not sure"
     if found:
         force, rest = Force.WORD if found.re is _OPENING else Force.LABEL, sentence.text[found.end() :]
         word = _unless_doubled(Assertion(_verdict(found), force), rest)
         ends = None if sentence.is_english else _ENDING.search(rest)
-        return Assertion(UNCLEAR, Force.STATED) if ends and _verdict(ends) != word.verdict else word
+        return replace(word, verdict=UNCLEAR) if ends and _verdict(ends) != word.verdict else word
     for verdict, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
         if PHRASES[role].fullmatch(sentence.plain):
             return Assertion(verdict, Force.WORD)
@@ -223,7 +227,7 @@ def _unless_doubled(word: Assertion, rest: str) -> Assertion:
     other = next((one for one in _SAID.finditer(rest) if _verdict(one) != word.verdict), None)
     if other and PHRASES["revise"].search(rest[: other.end()]):
         return replace(word, verdict=_verdict(other))
-    return Assertion(UNCLEAR, Force.STATED) if other or takes_back(rest) else word
+    return replace(word, verdict=UNCLEAR) if other or takes_back(rest) else word
 
 
 def _verdict(found: re.Match[str]) -> str:
@@ -404,11 +408,20 @@ def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
             statements.clear()
             continue
         whole = sentence.of_outcome or sentence.plain.count(" ") < 1
+        if any(one.force >= Force.WORD for one in statements) and (changed := _changed_to(sentence)):
+            statements.append(Assertion(changed, Force.WORD, place, final))
+            continue
         said = [replace(one, place=place, final=final, whole=whole) for one in _statements(sentence)]
         statements += [one for one in said if not (replies and one.force >= Force.WORD)]
         # A yes or no to a question of the answer's own is no verdict: "Was he in position? Yes."
         replies = sentence.asks and "still" not in sentence.known and not any(one.force is Force.WORD for one in said)
     return statements
+
+
+def _changed_to(sentence: Sentence) -> str | None:
+    """The yes or no to which a short sentence changes what was answered: "I meant no"."""
+    found = _ENDING.search(_CHANGED_END.sub("", sentence.text)) if len(sentence.words) <= _SHORT else None
+    return _verdict(found) if found and not sentence.asks and not read_yes_no(sentence) else None
 
 
 def _statements(sentence: Sentence) -> list[Assertion]:
@@ -443,6 +456,8 @@ def _decide(statements: list[Assertion]) -> str:
 
 def _decide_among(statements: list[Assertion]) -> str:
     known = [one for one in statements if one.verdict != UNCLEAR]
+    if any(one.force >= Force.WORD for one in statements) and not any(one.force >= Force.WORD for one in known):
+        return UNCLEAR
     labels = [one for one in known if one.force is Force.LABEL]
     if labels:
         last = labels[-1]
@@ -468,7 +483,7 @@ def _unless_contradicted(word: Assertion, statements: list[Assertion]) -> str:
     later = [one for one in stated if one.place > word.place]
     if final := [one for one in later if one.final]:
         return final[-1].verdict
-    if any(one.force is Force.WORD and one.verdict != word.verdict for one in later):
+    if any(one.force >= Force.WORD and one.verdict != word.verdict for one in behind):
         return UNCLEAR
     if _doubled(word, later) and not any(one.verdict != word.verdict for one in stated if one.place == word.place):
         return UNCLEAR
