@@ -25,7 +25,7 @@ from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stra
 from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.record import GradedItem
+from lmms_eval_tasks.utils.scoring.record import GradedItem, UnparsedReason
 
 _POLES = ("yes", "no")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -89,6 +89,7 @@ _SAME = {"toward": "to", "towards": "to"}
 # "…, not to the left": a contrast that ends the text.
 _CONTRAST = re.compile(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
 _OPTION_WORDS = 400
+_QUOTING_CHARS = 20_000
 _EXTRA_WORDS = 40
 _TYPO_WORDS = 24
 _TYPO_CHARS = range(5, 31)
@@ -175,6 +176,17 @@ class Options:
             return None
         return _only(self._places(_spell(_words(text)).__eq__))
 
+    def all_quoted(self, text: str) -> set[str]:
+        """The letters of all options that a text quotes in full, but for those within longer ones."""
+        said = _spell(_words(text[:_QUOTING_CHARS]))
+        within = self._places(lambda option: option in said)
+        longest = [place for place in within if not self._in_longer(place, within)]
+        return {ascii_uppercase[place] for place in longest}
+
+    def _in_longer(self, place: int, within: list[int]) -> bool:
+        option = self._spelled[place]
+        return any(option in self._spelled[other] and option != self._spelled[other] for other in within)
+
     def starting(self, text: str) -> str | None:
         """The letter of the option of two words or more with which a text starts (the longest)."""
         said = _spell(_words(text[: 40 * self._longest]))
@@ -206,8 +218,7 @@ class Options:
 
     def _contained(self, said: str) -> list[int]:
         within = self._places(lambda option: option in said)
-        longer = {place: {self._spelled[other] for other in within} - {self._spelled[place]} for place in within}
-        fitting = [place for place in within if not any(self._spelled[place] in other for other in longer[place])]
+        fitting = [place for place in within if not self._in_longer(place, within)]
         if len(fitting) != 1:
             return fitting
         option = self._spelled[fitting[0]]
@@ -301,6 +312,22 @@ def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> 
         or _closing(opened.closing)
     )
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
+
+
+def why_no_choice(text: str, options: Sequence[str]) -> UnparsedReason:
+    """Why `read_choice` finds no option that a response chooses."""
+    opened, known = open_response(text), Options(options)
+    plain = plain_text("\n".join([*opened.values, opened.rest]))
+    lettered = letter_ordinals(plain, len(options))
+    weighed = ("chosen", "leaning", "preferred", "discussed")
+    named = {letter for one in statements(tokenize(lettered)) if one.stance in weighed for letter in one.letters}
+    quoted = known.all_quoted(plain)
+    if len(named) == 1 and len(quoted) == 1 and named != quoted:
+        return UnparsedReason.DISAGREES
+    if len(named | quoted) > 1:
+        return UnparsedReason.SEVERAL
+    in_english = is_english(known.left_out(lettered), known.words, otherwise=True)
+    return UnparsedReason.NO_OPTION if in_english else UnparsedReason.OTHER_LANGUAGE
 
 
 def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
@@ -517,7 +544,7 @@ def choice_grader(
             return None
         return read_choice(response, row["options"], cut_off=row.get("cut_off", False))
 
-    plain = grader(read, stratum, fields)
+    plain = grader(read, lambda row, response: why_no_choice(response, row["options"]), stratum, fields)
     if read_official is None:
         return plain
 

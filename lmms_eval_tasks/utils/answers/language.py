@@ -165,7 +165,7 @@ def is_english(plain: str, known: Collection[str] = (), otherwise: bool = False)
     text = plain.casefold()
     words = [word for word in _WORD_OR_SIGN.findall(text) if len(word) > 1 or word in "~ai" or not word.isascii()]
     own = sum(word in _KNOWN.OWN for word in words)
-    foreign = sum(word in _FOREIGN and word not in known or not word.isascii() or word == "~" for word in words)
+    foreign = sum((word in _FOREIGN and word not in known) or not word.isascii() or word == "~" for word in words)
     if own:
         return foreign < own and (own + sum(word in _KNOWN.SHARED for word in words)) * _ENGLISH_EACH >= len(words)
     if foreign:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
-from lmms_eval_tasks.utils.scoring.record import UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason, UnscoredReason
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
@@ -149,7 +149,7 @@ _TEXT_PARTS = ("text", "output_text", "refusal")
 
 
 def _text_parts(text: str) -> str:
-    """The text of a message or of its content parts, in JSON or as Python prints it, without what other parts reason."""
+    """The text of a message or of its content parts, in JSON or as Python prints it, without its reasoning."""
     parts = _PARTS.match(text) if len(text) <= _PARTS_CHARS else None
     if not parts:
         return text
@@ -232,6 +232,15 @@ def _first_turn(text: str) -> str:
 def ends_in_reasoning(response: str) -> bool:
     """Whether marked reasoning in a response never closes, as where it used all of its tokens."""
     return _find_reasoning(_own_turn(response))[0] >= 0
+
+
+def why_unread(response: object, cut_off: bool = False) -> UnparsedReason | None:
+    """Why there is nothing to read in a response, whatever is asked; None where there is something."""
+    if not isinstance(response, str) or not response.strip():
+        return UnparsedReason.EMPTY
+    if cut_off or ends_in_reasoning(response):
+        return UnparsedReason.CUT_OFF
+    return None if _NO_CONTENT.sub("", answer_part(response)[0]) else UnparsedReason.EMPTY
 
 
 def _find_reasoning(text: str) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from lmms_eval_tasks.utils.answers.language import Words, is_english, takes_back
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, share_of
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 POSSIBLE = "A"
 """The letter of the option that what a clip shows is possible."""
@@ -98,6 +99,16 @@ def read_plausibility(response: object, *, cut_off: bool = False) -> str | None:
     opened = open_response(response, _with_answers, cut_off)
     letters = {_read_text(value) for value in opened.values} - {None}
     return letters.pop() if len(letters) == 1 else None if letters else _read_text(opened.prose, opened.cut_off)
+
+
+def why_no_plausibility(response: str) -> UnparsedReason:
+    """Why `read_plausibility` finds no verdict in a response."""
+    opened = open_response(response, _with_answers)
+    text = _MARKS.sub(" ", plain_text("\n".join([*opened.values, opened.prose])).lower())
+    said = {one.letter for sentence in _SENTENCE.findall(text) if (one := _read(sentence))}
+    if {POSSIBLE, IMPOSSIBLE} <= said or _OPEN.search(text):
+        return UnparsedReason.SEVERAL
+    return UnparsedReason.NO_OPTION if is_english(text) else UnparsedReason.OTHER_LANGUAGE
 
 
 def _read_text(response: str, cut_off: bool = False) -> str | None:
@@ -282,7 +293,7 @@ def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
     def read(row: Row, response: object) -> str | None:
         return read_plausibility(response, cut_off=row.get("cut_off", False))
 
-    return grader(read, stratum, fields)
+    return grader(read, lambda _, response: why_no_plausibility(response), stratum, fields)
 
 
 SAYS_POSSIBLE = Metric("says_possible", "says possible", share_of(POSSIBLE), higher_is_better=None)

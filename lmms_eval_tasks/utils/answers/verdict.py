@@ -15,6 +15,7 @@ from lmms_eval_tasks.utils.answers.language import Words, both_ends, is_english,
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 _WORDS = Words("verdict_words.json")
 _any_of = _WORDS.any_of
@@ -393,6 +394,17 @@ def stated_verdicts(text: str, question: str = "") -> set[str]:
     return {_decide(statements), *(one.verdict for one in statements if one.force >= Force.STATED)}
 
 
+def why_no_verdict(response: str, question: str = "") -> UnparsedReason:
+    """Why `read_verdict` cannot tell what a response says."""
+    opened, asked = open_response(response, _with_answers), asked_words(question)
+    text = "\n".join([*opened.values, opened.prose])
+    said = {one.verdict for one in _read_statements(text, asked) if one.force is not Force.FOREIGN}
+    known = frozenset[str]().union(*(sentence.known for sentence in split_sentences(plain_text(text))))
+    if CHOICE in known or {YES, NO} <= known | said:
+        return UnparsedReason.SEVERAL
+    return UnparsedReason.NO_OPTION if is_english(plain_text(text)) else UnparsedReason.OTHER_LANGUAGE
+
+
 def _read_text(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
     statements = _read_statements(text, asked)
     return _decide(statements) if any(one.force >= least for one in statements) else UNCLEAR
@@ -521,7 +533,7 @@ def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
         verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
         return None if verdict == UNCLEAR else verdict
 
-    return grader(read, stratum, fields)
+    return grader(read, lambda row, response: why_no_verdict(response, row["question"]), stratum, fields)
 
 
 VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", right, errors="clustered")
