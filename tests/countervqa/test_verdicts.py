@@ -20,7 +20,9 @@ def read_set(name: str) -> list[dict[str, str]]:
 
 ALL = [read_set(name) for name in ("verdicts.jsonl", "verdicts_second.jsonl", "verdicts_third.jsonl")]
 SETS = [[row for row in of_set if "other_language" not in row] for of_set in ALL]
-STATEMENTS = [row for of_set in (*ALL, read_set("verdicts_held_out.jsonl")) for row in of_set if "other_language" in row]
+STATEMENTS = [
+    row for of_set in (*ALL, read_set("verdicts_held_out.jsonl")) for row in of_set if "other_language" in row
+]
 """Answers that only state the outcome, in another language than English."""
 RULES = read_set("rules.jsonl")
 HELD_OUT = [row for row in read_set("verdicts_held_out.jsonl") if "other_language" not in row]

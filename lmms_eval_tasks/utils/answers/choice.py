@@ -12,13 +12,12 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from lmms_eval_tasks.utils.answers.choice_letters import (
-    PAUSES,
     Mention,
+    denies,
     ends_clause,
     is_approved,
     stands_alone,
     statements,
-    until,
     words,
 )
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
@@ -295,7 +294,6 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _SAYS_NO = re.compile(r"\W*no\b", re.IGNORECASE)
-_CLAUSE = 20
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
@@ -493,7 +491,7 @@ def _contradicted(decided: Mention, text: str, options: Options) -> bool:
 
 def _is_clear(mention: Mention) -> bool:
     """Whether a letter in another language than English is an answer by a form that needs no more of its words."""
-    if not words.NEGATION.isdisjoint(until(mention.before(_CLAUSE), PAUSES | words.CONTRAST)):
+    if denies(mention):
         return False
     if is_approved(mention):
         return True

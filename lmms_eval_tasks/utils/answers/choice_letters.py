@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
@@ -489,6 +490,7 @@ _NEAR = 16
 _LINE = 14
 _LINE_REST = 7
 _UNSPACED = "\u2e80"
+_WRONG = re.compile("|".join(map(re.escape, sorted(words.WRONG_STEMS))))
 _CLAUSE_MARKS = frozenset("(-–—→:")
 _ANNOUNCING = words.BEFORE_LABEL + words.BEFORE_OPTION
 _FIELD_WORDS = 3
@@ -748,6 +750,15 @@ def stands_alone(mention: Mention) -> bool:
     unspaced = line >= _UNSPACED and not any(sign in line for sign in words.DENYING_SIGNS)
     announced = mention.word(mention.at - 1) == ":" and mention.word(mention.at - 2) in words.ANNOUNCING
     return (announced or _line_begins(mention)) and (not line or unspaced or _begins_clause(mention, at))
+
+
+def denies(mention: Mention) -> bool:
+    """Whether the clause before a letter denies it or asks for a wrong option, or a contrast follows it."""
+    clause = until(mention.before(_WALK), PAUSES | words.CONTRAST)
+    signs = any(sign in word for word in clause for sign in words.DENYING_SIGNS)
+    at = _ending(mention)
+    revised = mention.word(at) in PAUSES and mention.word(at + 1) in words.CONTRAST and mention.cue != "label"
+    return revised or signs or not words.NEGATION.isdisjoint(clause) or any(map(_WRONG.match, clause))
 
 
 def is_approved(mention: Mention) -> bool:

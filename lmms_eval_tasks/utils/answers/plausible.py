@@ -180,7 +180,7 @@ def _agreed(sentence: str) -> str | None:
     if not word or len(claims) != 1:
         return None
     turned = len(_FOREIGN_NOT.findall(word[2][: claims[0].start()])) + bool(claims[0]["impossible"])
-    return _BARE[word[1]] if _BARE[word[1]] == (IMPOSSIBLE if turned % 2 else POSSIBLE) else None
+    return _BARE[word[1]] if turned == (_BARE[word[1]] == IMPOSSIBLE) else None
 
 
 def _read(sentence: str) -> _Statement | None:

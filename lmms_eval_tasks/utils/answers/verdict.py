@@ -197,6 +197,7 @@ _OPENING = re.compile(
 _LEADING = re.compile(rf"{_ALONE}(?= [-/] )")
 _SHORT = 8
 _CHANGED_END = re.compile(r"(?: [^\w\s])* (?:instead|rather|i mean|after all)(?= [^\w\s]|$)")
+_ENDED = re.compile(rf" {_MARK}")
 _ENDING = re.compile(rf"{_WORD}(?: {_MARK})*$")
 _SAID = re.compile(
     rf"(?:{_any_of('say', 'conclude', 'revise')}(?: {_any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
@@ -211,6 +212,8 @@ def read_yes_no(sentence: Sentence) -> Assertion | None:
     if found:
         force, rest = Force.WORD if found.re is _OPENING else Force.LABEL, sentence.text[found.end() :]
         word = _unless_doubled(Assertion(_verdict(found), force), rest)
+        if not sentence.is_english and rest.strip() and not _ENDED.match(rest):
+            return replace(word, verdict=UNCLEAR)
         ends = None if sentence.is_english else _ENDING.search(rest)
         return replace(word, verdict=UNCLEAR) if ends and _verdict(ends) != word.verdict else word
     for verdict, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
