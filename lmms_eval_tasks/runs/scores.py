@@ -283,6 +283,9 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
             scores.append(_entry(metric, units, split))
     for metric in sample_metrics(one.metric for one in references) if several else ():
         scores.append(_entry(metric, [metric.units(part[task]) for task in tasks]))
+    found: dict[str, Any] = {"samples": several} if several else {}
+    if unparsed:
+        found["unparsed"] = {why.value: count for why, count in unparsed.most_common()}
     return PartScores(
         name=name,
         tasks=tasks,
@@ -294,8 +297,7 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
         outcomes={outcome.value: outcomes[outcome] for outcome in Outcome} if records else {},
         leading=references[0].metric.name,
         scores=scores,
-        **({"unparsed": {why.value: count for why, count in unparsed.most_common()}} if unparsed else {}),
-        **({"samples": several} if several else {}),
+        **found,
     )
 
 

@@ -200,7 +200,7 @@ def test_an_unparsed_answer_has_the_readers_words_and_a_reason_and_no_other_has(
     for response, detail, why in (
         ("", False, UnparsedReason.EMPTY),
         ("no JSON", False, UnparsedReason.NO_OPTION),
-        (f'{{"x": "{"y" * MAX_ANSWER}"}}', True, UnparsedReason.NO_OPTION),
+        (f'{{"answer_choice": "{"A" * MAX_ANSWER}"}}', True, UnparsedReason.NO_OPTION),
         ('{"answer_choice": "A"}', False, None),
     ):
         record = grade_evidence(question, response)
