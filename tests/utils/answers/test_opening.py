@@ -105,7 +105,8 @@ def test_no_answer_in_another_language_is_turned_round(name: str) -> None:
 
 REASONED = (
     "<|think|>{other}.<|end|><|begin|>assistant<|content|>{}<|end|>",
-    "/think\n{other}.<|im_end|>\n<|im_start|>assistant\n{}", "So {other}?<|im_end|>\n<|im_start|>assistant\n{}<|im_end|>",
+    "/think\n{other}.<|im_end|>\n<|im_start|>assistant\n{}",
+    "So {other}?<|im_end|>\n<|im_start|>assistant\n{}<|im_end|>",
     '[{{"type": "thinking", "thinking": "{other}"}}, {{"type": "text", "text": "{}"}}]',
     "[{{'type': 'reasoning', 'text': '{other}'}}, {{'type': 'text', 'text': '{}'}}]",
     '{{"role": "assistant", "content": [{{"type": "output_text", "text": "{}"}}]}}',
