@@ -427,6 +427,7 @@ def keep_prediction(
             answered=None,
             outcome=Outcome.UNSCORED,
             unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
+            unparsed_reason=None,
             detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
             fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )

@@ -169,7 +169,8 @@ def _line(part: PartScores, output_path: str) -> str:
     what = "orders of options" if view and view.in_every_order else "samples"
     samples = f", {part.samples} {what}" if part.samples else ""
     value = Number(score.value, *ends, after=after).text
-    return printable(f"{part.name}: {score.title} {value}{groups}{samples}{apart}")
+    unread = f"; {part.unread}" if part.unread else ""
+    return printable(f"{part.name}: {score.title} {value}{groups}{samples}{unread}{apart}")
 
 
 class CardTask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +10,7 @@ from functools import cached_property
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
-from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of
+from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of, unread_text
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -271,7 +271,7 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
             listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
             what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
-        warnings += (*_without_scores(run, its_tasks), *_without_answers(run, its_tasks))
+        warnings += (*_without_scores(run, its_tasks), *_without_answers(run, its_tasks), *_unread(run, its_tasks))
     return warnings
 
 
@@ -316,6 +316,20 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
                 f"answers of {run.title}, {len(cut):,} used all their tokens, and in {unread:,} of these no answer can "
                 f"be read. Let it write more: --gen_kwargs max_new_tokens={4 * limit or 4096}."
             )
+
+
+def _unread(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+    """Why answers could not be read, and what the benchmark's own reader takes them for."""
+    for task in tasks:
+        asked = [one for record in run.records[task] for one in record.each if one.correct is not None]
+        unread = [one for one in asked if one.unparsed_reason]
+        official = [one for one in unread if one.fields.get("official_correct") is not None]
+        reasons = Counter(one.unparsed_reason.value for one in unread if one.unparsed_reason)
+        if unread:
+            right = sum(one.fields["official_correct"] for one in official)
+            read = sum(len(one.fields.get("official_answered") or "") == 1 for one in official)
+            others = f" The official reader reads an option in {read:,} of these, the right one in {right:,}."
+            yield f"UNPARSED: {run.title}, {task}: {unread_text(reasons, len(asked))}.{others if official else ''}"
 
 
 def _is_unread(records: Sequence[Record]) -> bool:

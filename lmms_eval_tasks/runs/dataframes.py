@@ -47,9 +47,9 @@ class RunTables(NamedTuple):
             - ``n``: how many groups (pairs, clips) it is computed from; ``items``: how many items.
         items: A row for each run, task, item and sample of it, with the columns ``run``, ``model``, ``task``,
             ``item_id``, ``group_id``, ``view``, ``sample`` (its number, from 1), ``outcome`` (correct, wrong, unparsed,
-            unscored), ``correct`` (missing where the item is unscored), ``reason`` (why it is unscored), ``expected``
-            (the key), ``answered`` (what was read of the response), and one beginning with ``stratum_`` for each
-            stratum of any of the tasks.
+            unscored), ``correct`` (missing where the item is unscored), ``reason`` (why it is unscored or unparsed),
+            ``expected`` (the key), ``answered`` (what was read of the response), and one beginning with ``stratum_``
+            for each stratum of any of the tasks.
     """
 
     scores: pd.DataFrame
@@ -99,7 +99,10 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
             **vars(record),
             "sample": record.sample or 1,
             **{"run": name, "model": run.name, "task": task, "outcome": record.outcome.value},
-            **{"correct": record.correct, "reason": record.unscored_reason and record.unscored_reason.value},
+            **{
+                "correct": record.correct,
+                "reason": why.value if (why := record.unscored_reason or record.unparsed_reason) else None,
+            },
             **{f"{STRATUM}{column}": value for column, value in record.stratum.items()},
         }
         for name, run in runs.items()

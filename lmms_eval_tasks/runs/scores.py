@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -92,6 +92,12 @@ Count = Annotated[int, Field(ge=0)]
 Variance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+def unread_text(reasons: Mapping[str, int], asked: int) -> str:
+    """Return "27 of 40 unparsed (letter and text disagree 27)", the commonest reason first; empty without any."""
+    listed = ", ".join(f"{reason} {count:,}" for reason, count in Counter(reasons).most_common())
+    return f"{sum(reasons.values()):,} of {asked:,} unparsed ({listed})" if reasons else ""
+
+
 class _Part(RowForm, extra="forbid", use_attribute_docstrings=True):
     """Part of the file: every field is described, and there is no other."""
 
@@ -146,12 +152,20 @@ class PartScores(_Part):
     outcomes: dict[str, Count]
     """How many items are correct, wrong, unparsed and unscored; empty where the items are not known. Of several samples
     an item, how many samples."""
+    unparsed: dict[str, Count] = Field(default_factory=dict)
+    """Of those that are unparsed, how many for each reason, where it is known; left out where none is."""
     samples: Annotated[int, Field(ge=2)] | None = None
     """How many answers each item has; left out where it is one."""
     leading: str
     """The metric that the benchmark's paper leads with."""
     scores: list[ScoreEntry]
     """All scores that apply to it."""
+
+    @property
+    def unread(self) -> str:
+        """How many answers are unparsed, and why, for people; empty where it is not known of any."""
+        asked = sum(count for outcome, count in self.outcomes.items() if outcome != Outcome.UNSCORED.value)
+        return unread_text(self.unparsed, asked)
 
     def score(self, metric: str) -> ScoreEntry:
         return {entry.metric: entry for entry in self.scores}[metric]
@@ -255,6 +269,7 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
     known = registry().find_task(tasks[0])
     records = [record for of_task in part.values() for record in of_task]
     outcomes = Counter(one.outcome for record in records for one in record.each)
+    unparsed = Counter(one.unparsed_reason for record in records for one in record.each if one.unparsed_reason)
     references = references_of(name, tasks[0], len(records))
     several = samples_of(records)
     scores = []
@@ -268,6 +283,9 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
             scores.append(_entry(metric, units, split))
     for metric in sample_metrics(one.metric for one in references) if several else ():
         scores.append(_entry(metric, [metric.units(part[task]) for task in tasks]))
+    found: dict[str, Any] = {"samples": several} if several else {}
+    if unparsed:
+        found["unparsed"] = {why.value: count for why, count in unparsed.most_common()}
     return PartScores(
         name=name,
         tasks=tasks,
@@ -279,7 +297,7 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
         outcomes={outcome.value: outcomes[outcome] for outcome in Outcome} if records else {},
         leading=references[0].metric.name,
         scores=scores,
-        **({"samples": several} if several else {}),
+        **found,
     )
 
 

@@ -26,7 +26,7 @@ from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
 from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, Why, ends_in_reasoning, why_no_answer
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, Why, ends_in_reasoning, why_no_answer, why_unread
 from lmms_eval_tasks.utils.benchmark.benchmark import Shown, View, find_view
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -360,6 +360,8 @@ class TaskState(RunningTask):
             thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
             if thinks or doc.get("cut_off"):
                 record = replace(record, detail=CUT_OFF)
+        if record.outcome is Outcome.UNPARSED and not record.unparsed_reason:
+            record = replace(record, unparsed_reason=why_unread(response, bool(doc.get("cut_off"))))
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
         self.evaluation.is_heard |= not record.unanswered

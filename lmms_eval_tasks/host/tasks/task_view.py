@@ -315,7 +315,11 @@ class TaskView:
             return record
         if record.asked:
             record = replace(
-                record, answered=None, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.ONLY_PREDICTED
+                record,
+                answered=None,
+                outcome=Outcome.UNSCORED,
+                unscored_reason=UnscoredReason.ONLY_PREDICTED,
+                unparsed_reason=None,
             )
         return record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
 

@@ -11,12 +11,20 @@ from itertools import dropwhile
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements, words
+from lmms_eval_tasks.utils.answers.choice_letters import (
+    Mention,
+    denies,
+    ends_clause,
+    is_approved,
+    stands_alone,
+    statements,
+    words,
+)
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
-from lmms_eval_tasks.utils.answers.language import Token, fold, letter_ordinals, takes_back, tokenize
+from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.record import GradedItem
+from lmms_eval_tasks.utils.scoring.record import GradedItem, UnparsedReason
 
 _POLES = ("yes", "no")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -80,6 +88,7 @@ _SAME = {"toward": "to", "towards": "to"}
 # "…, not to the left": a contrast that ends the text.
 _CONTRAST = re.compile(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
 _OPTION_WORDS = 400
+_QUOTING_CHARS = 20_000
 _EXTRA_WORDS = 40
 _TYPO_WORDS = 24
 _TYPO_CHARS = range(5, 31)
@@ -142,6 +151,18 @@ class Options:
         return [_spell(_words(text)[:_OPTION_WORDS]) for text in self.texts]
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """All their words in plain letters."""
+        return frozenset(re.findall(r"[^\W\d_]+", " ".join(map(fold, self.texts)).casefold()))
+
+    def left_out(self, text: str) -> str:
+        """A plain text without the options that it quotes, whose words tell nothing of its language."""
+        rest = text.casefold()
+        for option in sorted(map(fold, self.texts), key=len, reverse=True):
+            rest = rest.replace(option.casefold().strip(" ."), " ") if " " in option else rest
+        return rest
+
+    @cached_property
     def _longest(self) -> int:
         return max(len(option.split()) for option in self._spelled)
 
@@ -153,6 +174,17 @@ class Options:
         if len(text) > 4 * max(map(len, self.texts)) + _EXTRA_WORDS:
             return None
         return _only(self._places(_spell(_words(text)).__eq__))
+
+    def all_quoted(self, text: str) -> set[str]:
+        """The letters of all options that a text quotes in full, but for those within longer ones."""
+        said = _spell(_words(text[:_QUOTING_CHARS]))
+        within = self._places(lambda option: option in said)
+        longest = [place for place in within if not self._in_longer(place, within)]
+        return {ascii_uppercase[place] for place in longest}
+
+    def _in_longer(self, place: int, within: list[int]) -> bool:
+        option = self._spelled[place]
+        return any(option in self._spelled[other] and option != self._spelled[other] for other in within)
 
     def starting(self, text: str) -> str | None:
         """The letter of the option of two words or more with which a text starts (the longest)."""
@@ -185,8 +217,7 @@ class Options:
 
     def _contained(self, said: str) -> list[int]:
         within = self._places(lambda option: option in said)
-        longer = {place: {self._spelled[other] for other in within} - {self._spelled[place]} for place in within}
-        fitting = [place for place in within if not any(self._spelled[place] in other for other in longer[place])]
+        fitting = [place for place in within if not self._in_longer(place, within)]
         if len(fitting) != 1:
             return fitting
         option = self._spelled[fitting[0]]
@@ -241,7 +272,7 @@ def _is_subsequence(said: list[str], option: list[str]) -> bool:
     return all(word in rest for word in said)
 
 
-EXTRACTOR = "choice reader 2"
+EXTRACTOR = "choice reader 3"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
 _ANSWER_LABEL = re.compile(
@@ -281,6 +312,22 @@ def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> 
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
 
 
+def why_no_choice(text: str, options: Sequence[str]) -> UnparsedReason:
+    """Why `read_choice` finds no option that a response chooses."""
+    opened, known = open_response(text), Options(options)
+    plain = plain_text("\n".join([*opened.values, opened.rest]))
+    lettered = letter_ordinals(plain, len(options))
+    weighed = ("chosen", "leaning", "preferred", "discussed")
+    named = {letter for one in statements(tokenize(lettered)) if one.stance in weighed for letter in one.letters}
+    quoted = known.all_quoted(plain)
+    if len(named) == 1 and len(quoted) == 1 and named != quoted:
+        return UnparsedReason.DISAGREES
+    if len(named | quoted) > 1:
+        return UnparsedReason.SEVERAL
+    in_english = is_english(known.left_out(lettered), known.words, otherwise=True)
+    return UnparsedReason.NO_OPTION if in_english else UnparsedReason.OTHER_LANGUAGE
+
+
 def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
     plain = plain_text(text)
     if " " in plain and (same := options.equal(plain)):
@@ -299,13 +346,18 @@ def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
     tokens = tokenize(lettered)
     weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options.texts) > 2 else set()
     every = [s for s in statements(tokens) if s.stance not in weighed]
+    in_english = is_english(options.left_out(lettered), options.words, otherwise=True)
+    if not in_english:
+        every = [s for s in every if s.stance in ("rejected", "discussed") or _is_clear(s)]
     stated = _without_echoes(_without_listing(every, tokens), _echoes(lettered, options.texts))
     decided = _decide(stated, lettered)
     if decided is None:
         if any(s.stance == "chosen" for s in stated):
             return None
-        read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
-        return read if read or every else _polar(plain, options.texts)
+        read = _judged_in_list(every) or (
+            _quoted_beside_echoes(plain, options) if in_english else options.equal(_ANSWER_LABEL.split(plain)[-1])
+        )
+        return read if read or every or not in_english else _polar(plain, options.texts)
     before, behind = lettered[: decided.begins], lettered[decided.ends :]
     unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, before, behind)
     unclear = unclear or _denied(decided, behind, options.texts) or _contradicted(decided, lettered, options)
@@ -437,6 +489,19 @@ def _contradicted(decided: Mention, text: str, options: Options) -> bool:
     return quoted not in (None, *decided.letters)
 
 
+def _is_clear(mention: Mention) -> bool:
+    """Whether a letter in another language than English is an answer by a form that needs no more of its words."""
+    if denies(mention):
+        return False
+    if is_approved(mention):
+        return True
+    return (
+        mention.after != "affirmed"
+        and ends_clause(mention)
+        and (mention.cue not in ("start", "other") or stands_alone(mention))
+    )
+
+
 def _quoted_beside_echoes(plain: str, options: Options) -> str | None:
     repeated = _echoes(plain, options.texts)
     if len({echo.option for echo in repeated}) > 1:
@@ -477,7 +542,7 @@ def choice_grader(
             return None
         return read_choice(response, row["options"], cut_off=row.get("cut_off", False))
 
-    plain = grader(read, stratum, fields)
+    plain = grader(read, lambda row, response: why_no_choice(response, row["options"]), stratum, fields)
     if read_official is None:
         return plain
 

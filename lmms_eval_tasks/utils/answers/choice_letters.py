@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Generic, Literal, TypeVar
 
-from lmms_eval_tasks.utils.answers.language import Token, Words, both_ends
+from lmms_eval_tasks.utils.answers.language import ENGLISH, Token, Words, both_ends
 
 words = Words("words.json")
 STOPS = frozenset({"\n", ".", "!", "?", "。", "।", "۔", "…", ";", ".."})
@@ -488,6 +489,10 @@ _SENTENCE = 40
 _NEAR = 16
 _LINE = 14
 _LINE_REST = 7
+_UNSPACED = "\u2e80"
+_WRONG = re.compile("|".join(map(re.escape, sorted(words.WRONG_STEMS))))
+_CLAUSE_MARKS = frozenset("(-–—→:")
+_ANNOUNCING = words.BEFORE_LABEL + words.BEFORE_OPTION
 _FIELD_WORDS = 3
 _LISTED = 60
 _VERDICT_WORDS = 6
@@ -713,12 +718,62 @@ def _line_verdict(mention: Mention) -> Stance | None:
     return "chosen" if first in words.APPROVING or clause[0] in words.APPROVING else None
 
 
+def _ending(mention: Mention) -> int:
+    """The place behind a letter, its marks and the end of its word in a script without spaces."""
+    at = mention.last + 1
+    while mention.word(at) in CLOSERS:
+        at += 1
+    return at + (mention.word(at).startswith(words.AFTER_ENDING) or mention.word(at) in words.AFTER_TALK)
+
+
+def _begins_clause(mention: Mention, at: int) -> bool:
+    """Whether a reason or a contrast begins at a place, in another language than English."""
+    word = mention.word(at)
+    return (mention.is_function(at) and word not in ENGLISH and word[0].isalpha()) or word.startswith(
+        words.AFTER_CLAUSE
+    )
+
+
+def ends_clause(mention: Mention) -> bool:
+    """Whether behind a letter its clause ends, or another begins."""
+    at = _ending(mention)
+    ends = at + (mention.word(at) in words.COPULA)
+    return mention.word(ends) in PAUSES or mention.word(at) in _CLAUSE_MARKS or _begins_clause(mention, at)
+
+
+def stands_alone(mention: Mention) -> bool:
+    """Whether its line says nothing else but reasons, or in a script without spaces nothing that denies it."""
+    at = _ending(mention)
+    while mention.word(at) in PAUSES | OPENERS | words.COPULA and mention.word(at) != "\n":
+        at += 1
+    line = "".join(until((mention.word(place) for place in range(at, at + _WALK)), "\n"))
+    unspaced = line >= _UNSPACED and not any(sign in line for sign in words.DENYING_SIGNS)
+    announced = mention.word(mention.at - 1) == ":" and mention.word(mention.at - 2) in words.ANNOUNCING
+    return (announced or _line_begins(mention)) and (not line or unspaced or _begins_clause(mention, at))
+
+
+def denies(mention: Mention) -> bool:
+    """Whether the clause before a letter denies it or asks for a wrong option, or a contrast follows it."""
+    clause = until(mention.before(_WALK), PAUSES | words.CONTRAST)
+    signs = any(sign in word for word in clause for sign in words.DENYING_SIGNS)
+    at = _ending(mention)
+    revised = mention.word(at) in PAUSES and mention.word(at + 1) in words.CONTRAST and mention.cue != "label"
+    return revised or signs or not words.NEGATION.isdisjoint(clause) or any(map(_WRONG.match, clause))
+
+
+def is_approved(mention: Mention) -> bool:
+    """Whether the rest of a letter's clause speaks for it, and nothing in it does not."""
+    behind = {*until(mention.behind(_WALK), PAUSES)}
+    against = behind & (words.NEGATIVE | words.NEGATION | words.DOUBT)
+    return not against and (mention.after == "affirmed" or bool(behind & (words.SUPPORT | words.POSITIVE | words.GOOD)))
+
+
 def _line_begins(mention: Mention) -> bool:
     for at in range(mention.at - 1, mention.at - _LINE, -1):
         word = mention.word(at)
         if word == "\n" or mention.is_capital(at):
             return word == "\n"
-        if word[0].isalnum() and word not in words.LINE_START and not word.endswith(words.BEFORE_LABEL):
+        if word[0].isalnum() and word not in words.LINE_START and not word.endswith(_ANNOUNCING):
             return False
     return False
 

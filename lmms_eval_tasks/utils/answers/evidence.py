@@ -28,10 +28,11 @@ from lmms_eval_tasks.utils.answers.evidence_boxes import (
 )
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings
+from lmms_eval_tasks.utils.answers.opening import why_unread
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.text import BOXES, MATCHING
 from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
-from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnparsedReason, UnscoredReason
 
 
 @dataclass(frozen=True)
@@ -333,7 +334,10 @@ def grade_evidence(
             },
         },
     )
-    return replace(record, detail=prediction.unread) if record.outcome is Outcome.UNPARSED else record
+    if record.outcome is not Outcome.UNPARSED:
+        return record
+    why = why_unread(response) or UnparsedReason.NO_OPTION
+    return replace(record, detail=prediction.unread, unparsed_reason=why)
 
 
 def _grounding_reason(

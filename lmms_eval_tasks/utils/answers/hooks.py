@@ -13,10 +13,11 @@ from pathlib import Path
 from string import Formatter, ascii_uppercase
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 
+from lmms_eval_tasks.utils.answers.opening import why_unread
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnparsedReason
 
 if TYPE_CHECKING:
     import datasets
@@ -217,14 +218,25 @@ Fields = Sequence[str] | Callable[[Row, object, RunningTask], Mapping[str, Any]]
 """Columns that a record repeats among its fields, or names and values from a row, the response and the task."""
 
 
-def grader(read: Callable[[Row, object], str | None], stratum: Stratum, fields: Fields) -> Grade:
-    """Return a grader by what reads the answer to a row; what was not asked is not read."""
+def grader(
+    read: Callable[[Row, object], str | None],
+    why: Callable[[Row, str], UnparsedReason],
+    stratum: Stratum,
+    fields: Fields,
+) -> Grade:
+    """Return a grader by what reads the answer to a row, and what says why a response has none.
+
+    What was not asked is not read.
+    """
 
     def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
         answered = read(row, response) if row["asked"] else None
         parts = stratum(row) if callable(stratum) else {name: row[name] for name in stratum}
         own = fields(row, response, task) if callable(fields) else {name: row[name] for name in fields}
-        return GradedItem(Record.of(row, answered, parts, {**own, "prompt": task.settings.signature}))
+        reason = why_unread(response, row.get("cut_off", False)) if answered is None else None
+        if answered is None and reason is None and isinstance(response, str):
+            reason = why(row, response)
+        return GradedItem(Record.of(row, answered, parts, {**own, "prompt": task.settings.signature}, reason))
 
     return grade
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ _LOOK_ALIKES = {"\u0391": "A", "\u0392": "B", "\u0395": "E", "\u0410": "A", "\u0
 _LOOK_ALIKE_WORD = re.compile(r"(?<![^\W\d_])(?=[a-z]{0,2}[^\x00-\x7f])[^\W\d_]{2,3}(?![^\W\d_])", re.IGNORECASE)
 _LOOK_ALIKE_LETTERS = str.maketrans("уеѕоγυεοԁіУЕЅОΥΕΝΟүҮ", "yesoyyeodiYESOYENOyY")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "´": "'", "“": '"', "”": '"', "„": '"', "−": "-"})
-_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170)
+_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
 
 
 def fold(text: str) -> str:
@@ -139,6 +140,41 @@ _Part = TypeVar("_Part")
 def both_ends(parts: list[_Part]) -> list[_Part]:
     """The first and last of very many parts of a text: more of them in a text of bounded length are a loop."""
     return parts if len(parts) <= _HEAD + _TAIL else parts[:_HEAD] + parts[-_TAIL:]
+
+
+_KNOWN = Words("language_words.json")
+ENGLISH = _KNOWN.OWN | _KNOWN.SHARED
+"""The function words of English."""
+_FOREIGN = _KNOWN.OTHER - ENGLISH
+_ENGLISH_EACH = 6
+"""An English text has one function word in so many words at least."""
+_WORD_OR_SIGN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*|~")
+_LEADING_NO = re.compile(r"\W*no(?:$|[^\w' ])")
+
+
+def is_english(plain: str, known: Collection[str] = (), otherwise: bool = False) -> bool:
+    """Whether a plain text is English by its function words.
+
+    One without any, of English or of another language, is English where all its words are those of short answers.
+
+    Args:
+        plain: A text in plain letters.
+        known: Further words that answers in English may consist of, such as those of the options.
+        otherwise: What is returned of a text that no word tells of: what is known of the text around it.
+    """
+    text = plain.casefold()
+    words = [word for word in _WORD_OR_SIGN.findall(text) if len(word) > 1 or word in "~ai" or not word.isascii()]
+    own = sum(word in _KNOWN.OWN for word in words)
+    foreign = sum((word in _FOREIGN and word not in known) or not word.isascii() or word == "~" for word in words)
+    if own:
+        return foreign < own and (own + sum(word in _KNOWN.SHARED for word in words)) * _ENGLISH_EACH >= len(words)
+    if foreign:
+        return False
+    return (
+        otherwise
+        or _KNOWN.PLAIN_WORDS.issuperset(word for word in words if word not in known)
+        or bool(_LEADING_NO.match(text))
+    )
 
 
 _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (

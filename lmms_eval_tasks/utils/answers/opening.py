@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
-from lmms_eval_tasks.utils.scoring.record import UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason, UnscoredReason
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
@@ -41,13 +43,20 @@ _BARE_FINAL = "assistantfinal"
 
 _SPEAKER = r"(?P<speaker{}>assistant|model|user|human|system|tool|gpt|bot|ipython|developer)"
 _TURN = re.compile(
-    r"<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|start_of_turn_token|turn|start)\|?>\s{0,3}"
-    rf"(?:<\|?)?{_SPEAKER.format('')}?(?:_token)?\b(?:\|?>)?(?:<\|?(?:end_header_id|end_of_role|message)\|?>)?"
+    r"<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|start_of_turn_token|turn|start|begin)\|?>\s{0,3}"
+    rf"(?:<\|?)?{_SPEAKER.format('')}?(?:_token)?\b(?:\|?>)?(?:<\|?(?:end_header_id|end_of_role|message|content)\|?>)?"
     rf"|<\|{_SPEAKER.format(2)}(?:_token)?\|>|\[\|{_SPEAKER.format(3)}\|\]"
     r"|(?:\A|(?<=\n))[ \t]{0,9}(?:#{1,6} )?\**(?P<speaker4>assistant|user|human)\**[ \t]?(?:\n|:\**(?!//))"
     rf"|(?<=[^\s\w])(?P<speaker5>assistant|user)\n\n|(?-i:(?<=\s)(?P<speaker6>ASSISTANT|Assistant|USER|HUMAN):)|(?P<user>\[INST\])|(?P<model>\[/INST\])"
     r"|(?P<end></s>|<eos>|<\|?(?:im_end|eot_id|eom_id|end|eos|endoftext|return|call|turn|end_?of_?(?:text|turn|sentence"
     r"|utterance|role|response|message|dialog|seq|turn_token))\|?>|\[\|endofturn\|\]|\[EOS\])",
+    re.IGNORECASE,
+)
+# Reasoning that no tag closes but the model's own next turn: it is announced as such, or ends with a question.
+_REASONS = re.compile(r"\A\s{0,9}(?:/think\b|<\|think\|>)|\?\s{0,9}\Z")
+_OWN_TURN_NEXT = re.compile(
+    r"(?:\s{0,9}<\|?[a-z_]{2,20}\|?>)??\s{0,9}<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|turn|start|begin)"
+    r"\|?>\s{0,3}(?:assistant|model)\b",
     re.IGNORECASE,
 )
 _ASKING = ("user", "human", "system", "tool", "ipython", "developer")
@@ -64,6 +73,7 @@ _NEXT_QUESTION = re.compile(
     r"[^\n]{0,200}\n)\W{0,9}(?:next )?question\b[^\n]{0,9}:.*",
     re.IGNORECASE | re.DOTALL,
 )
+_SPLIT_WORD = re.compile(r"(?<=[^\W\d_]{2})[-\u00ad\u2010](?:\r?\n)[ \t]{0,9}(?=[^\W\d_A-Z]{2})")
 FENCE = "```"
 _BEFORE = re.compile(r"(?:<\|?[a-z_]{1,30}\|?>\s{0,9})*", re.IGNORECASE)
 _BEHIND = re.compile(r"(?:\s{0,9}</?\|?[a-z_]{1,30}\|?>)+\Z", re.IGNORECASE)
@@ -80,6 +90,9 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"<{_ANSWER_TAGS}>|\[ANSWER\]|<\|?begin_of_(?:box|solution)\|?>", re.IGNORECASE), "\nfinal answer: "),
     (re.compile(rf"</{_ANSWER_TAGS}>|\[/ANSWER\]|<\|?end_of_(?:box|solution)\|?>", re.IGNORECASE), "\n"),
     (re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|eos|pad|unk)>"), "\n"),
+    # Mathematics beside an answer: a box with an equation, and what an index names.
+    (re.compile(r"\\f?boxed\s{0,3}\{\s{0,3}(?!answer|ans\b|option|choice)[\w\\]{1,12}\s?=[^{}\n]{0,60}\}"), " "),
+    (re.compile(r"(?<![^\W_])([a-z])_\{?[A-Za-z0-9]{1,3}\}?(?![^\W_])"), r"\1"),
     (re.compile(r"\\f?boxed\s{0,3}\{?"), " final answer: "),
     (re.compile(r"\\(?:begin|end)\s?\{[a-zA-Z*]{1,20}\}"), "\n"),
     (re.compile(r"\\n(?![a-z])"), "\n"),
@@ -120,13 +133,69 @@ def content(text: str) -> str:
 
 def answer_part(text: str) -> tuple[str, str]:
     """Return the part of a response that may hold its answer, as written, and a line of its reasoning."""
-    visible, closing = _split_reasoning(_first_turn(_final_channel(_plain_tokens(text))))
+    visible, closing = _split_reasoning(_own_turn(text))
     return _NEXT_QUESTION.sub(r"\1", visible), closing
 
 
+def _own_turn(text: str) -> str:
+    return _first_turn(_final_channel(_TOOL_CALL.sub(_called_with, _text_parts(_plain_tokens(text)))))
+
+
+_PARTS_CHARS = 200_000
+_PARTS = re.compile(
+    r"\s{0,9}(?:\[\s{0,9})?\{\s{0,9}[\"'](?:type|role)[\"']\s{0,3}:\s{0,3}[\"'](?P<first>\w{1,30})[\"']"
+)
+_TEXT_PARTS = ("text", "output_text", "refusal")
+
+
+def _text_parts(text: str) -> str:
+    """The text of a message or of its content parts, in JSON or as Python prints it, without its reasoning."""
+    parts = _PARTS.match(text) if len(text) <= _PARTS_CHARS else None
+    if not parts:
+        return text
+    written = _BEHIND.sub("", text.strip())
+    try:
+        said = _said(json.loads(written, strict=False))
+    except (ValueError, RecursionError):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of escapes in what the model wrote
+                said = _said(ast.literal_eval(written))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            # Broken or cut off: what is written of its reasoning is no answer.
+            return text if parts["first"] in _TEXT_PARTS else f"<think>{text}"
+    return text if said is None else " ".join(said)
+
+
+def _said(part: Any) -> list[str] | None:
+    """The texts of content parts; None where a value is none."""
+    if isinstance(part, list):
+        found = [_said(one) for one in part]
+        return None if None in found else [text for texts in found for text in texts or ()]
+    if isinstance(part, dict) and "content" in part and "role" in part:
+        return [part["content"]] if isinstance(part["content"], str) else _said(part["content"] or [])
+    if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
+        return None
+    text = part.get(kind, part.get("text")) if kind in _TEXT_PARTS else None
+    return [text] if isinstance(text, str) else []
+
+
+_TOOL_CALL = re.compile(
+    r"(?:<tool_call>\s{0,9}[\w.-]{0,60}\s{0,9})?"
+    r"((?:<arg_key>[^<]{1,60}</arg_key>\s{0,9}<arg_value>[^<]{0,4000}(?:</arg_value>\s{0,9}|\Z)){1,20})(?:</tool_call>)?"
+)
+_ARGUMENT = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>([^<]*)")
+
+
+def _called_with(call: re.Match[str]) -> str:
+    """The arguments of a tool that a model calls to answer, as a JSON object."""
+    return json.dumps(dict(_ARGUMENT.findall(call[1])), ensure_ascii=False)
+
+
 def _plain_tokens(text: str) -> str:
-    """A text without byte order marks, with tokens such as ``<｜end▁of▁sentence｜>`` in ASCII."""
-    text = text.replace("\ufeff", "")
+    """A text without byte order marks, with tokens such as ``<｜end▁of▁sentence｜>`` in ASCII, and with whole words
+    where a line's end splits them."""
+    text = _SPLIT_WORD.sub("", text.replace("\ufeff", ""))
     return text.replace("<｜", "<|").replace("｜>", "|>").replace("▁", "_") if "｜>" in text else text
 
 
@@ -152,7 +221,8 @@ def _first_turn(text: str) -> str:
             if turn["speaker4"] and not _HOLDS_ANSWER.search(said):
                 seen = turn.start()
                 continue
-            return text[begin : turn.start()]
+            if not (_REASONS.search(said) and _OWN_TURN_NEXT.match(text, turn.start())):
+                return text[begin : turn.start()]
         named = next((name for key, name in turn.groupdict().items() if name and key.startswith("speaker")), "")
         begin = seen = turn.end()
         asks, bare = bool(turn["user"]) or named.lower() in _ASKING, bool(turn["speaker4"])
@@ -161,7 +231,16 @@ def _first_turn(text: str) -> str:
 
 def ends_in_reasoning(response: str) -> bool:
     """Whether marked reasoning in a response never closes, as where it used all of its tokens."""
-    return _find_reasoning(_first_turn(_final_channel(_plain_tokens(response))))[0] >= 0
+    return _find_reasoning(_own_turn(response))[0] >= 0
+
+
+def why_unread(response: object, cut_off: bool = False) -> UnparsedReason | None:
+    """Why there is nothing to read in a response, whatever is asked; None where there is something."""
+    if not isinstance(response, str) or not response.strip():
+        return UnparsedReason.EMPTY
+    if cut_off or ends_in_reasoning(response):
+        return UnparsedReason.CUT_OFF
+    return None if _NO_CONTENT.sub("", answer_part(response)[0]) else UnparsedReason.EMPTY
 
 
 def _find_reasoning(text: str) -> tuple[int, int, int]:

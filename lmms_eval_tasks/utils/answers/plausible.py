@@ -7,16 +7,17 @@ from functools import partial
 from typing import NamedTuple
 
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
-from lmms_eval_tasks.utils.answers.language import Words, takes_back
+from lmms_eval_tasks.utils.answers.language import Words, is_english, takes_back
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, share_of
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 POSSIBLE = "A"
 """The letter of the option that what a clip shows is possible."""
 IMPOSSIBLE = "B"
 """The letter of the option that it is not."""
-PLAUSIBILITY_READER = "plausibility reader 2"
+PLAUSIBILITY_READER = "plausibility reader 3"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 
 _OTHER = {POSSIBLE: IMPOSSIBLE, IMPOSSIBLE: POSSIBLE}
@@ -39,7 +40,11 @@ _LABEL = re.compile(
     rf"^.{{0,60}}?{_WORDS.pattern('label')}(?:[^:=\n]{{0,12}}[:=]|\s*\b(?:is|would be|should be)\b:?|\s*(?:→|->))\s*"
     rf"|^.{{0,30}}?(?:{_WORDS.patterns['label_unspaced']})[是为は]?\s*[:,]?\s*"
 )
+_FOREIGN_CLAIM = re.compile("(?P<impossible>{foreign_impossible})|{foreign_possible}".format_map(_WORDS.patterns))
+_FOREIGN_NOT = re.compile(_WORDS.patterns["foreign_not"])
 _LABELS = 3
+_ENDS = " .!;:,。"
+_LINE_ENDS = (".", "!", "?", ":", "。")
 _LEAD = re.compile(rf"^(?:{_WORDS.pattern('lead')}[\s,:]*)*")
 _FOREIGN = _WORDS.phrases("yes_leading", "no_leading")
 _BARE = {
@@ -96,13 +101,26 @@ def read_plausibility(response: object, *, cut_off: bool = False) -> str | None:
     return letters.pop() if len(letters) == 1 else None if letters else _read_text(opened.prose, opened.cut_off)
 
 
+def why_no_plausibility(response: str) -> UnparsedReason:
+    """Why `read_plausibility` finds no verdict in a response."""
+    opened = open_response(response, _with_answers)
+    text = _MARKS.sub(" ", plain_text("\n".join([*opened.values, opened.prose])).lower())
+    said = {one.letter for sentence in _SENTENCE.findall(text) if (one := _read(sentence))}
+    if {POSSIBLE, IMPOSSIBLE} <= said or _OPEN.search(text):
+        return UnparsedReason.SEVERAL
+    return UnparsedReason.NO_OPTION if is_english(text) else UnparsedReason.OTHER_LANGUAGE
+
+
 def _read_text(response: str, cut_off: bool = False) -> str | None:
     text = plain_text(response).lower()
     if _SECOND.search(text):
         text = _NUMBERED.sub("", text)
+    text = _MARKS.sub(" ", text)
+    if not is_english(text):
+        return _read_foreign(text)
     said: list[_Statement] = []
     asked: str | None = None
-    for place, sentence in enumerate(_SENTENCE.findall(_MARKS.sub(" ", text))):
+    for place, sentence in enumerate(_SENTENCE.findall(text)):
         one = _read(sentence)
         if said and (one is None or one.bare) and takes_back(sentence):
             one = _Statement(None, bare=False, concludes=True)
@@ -112,8 +130,19 @@ def _read_text(response: str, cut_off: bool = False) -> str | None:
         asked = None if one else _asked(sentence)
         if one:
             said.append(one._replace(place=place))
-    begins = _WORD.match(_LEAD.sub("", _MARKS.sub(" ", text).strip())) is not None
+    begins = _WORD.match(_LEAD.sub("", text.strip())) is not None
     return _decide(said, begins, cut_off)
+
+
+def _read_foreign(text: str) -> str | None:
+    """The verdict of a text in another language: of its words alone, behind a label, or in its last line."""
+    said = [(_read_word(" ".join(one.split())), one) for one in _SENTENCE.findall(text) if any(map(str.isalnum, one))]
+    labelled = {word.letter for word, _ in said if word and word.labelled}
+    alone = {word.letter if word else _agreed(one) for word, one in said}
+    before, _, line = text.strip().rpartition("\n")
+    last = _read_word(" ".join(line.split())) if before.rstrip().endswith(_LINE_ENDS) else None
+    letters = labelled or (alone if len(alone) == 1 or last is None else {last.letter})
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _decide(said: list[_Statement], begins: bool, cut_off: bool) -> str | None:
@@ -144,14 +173,38 @@ def _asked(sentence: str) -> str | None:
     return _stated(plain.rstrip("? ")) or (IMPOSSIBLE if _STRANGE.search(plain) else None)
 
 
+def _agreed(sentence: str) -> str | None:
+    """The verdict of a leading yes or no in another language that a claim behind it repeats: "Nein, unmöglich"."""
+    word = _WORD.match(_LEAD.sub("", " ".join(sentence.split()).strip(_ENDS)))
+    claims = list(_FOREIGN_CLAIM.finditer(word[2])) if word and word[1] in _FOREIGN else []
+    if not word or len(claims) != 1:
+        return None
+    turned = len(_FOREIGN_NOT.findall(word[2][: claims[0].start()])) + bool(claims[0]["impossible"])
+    return _BARE[word[1]] if turned == (_BARE[word[1]] == IMPOSSIBLE) else None
+
+
 def _read(sentence: str) -> _Statement | None:
     plain = " ".join(sentence.split())
     if plain.endswith("?"):
         return None
-    plain = plain.strip(" .!;:,。")
-    labelled = plain
+    if word := _read_word(plain):
+        return word
+    if not is_english(plain, otherwise=True):
+        return _Statement(None, bare=False, concludes=True)
+    return _read_clauses(plain.strip(_ENDS))
+
+
+def _labelled(plain: str) -> str:
+    """What a sentence says behind its labels."""
     for _ in range(_LABELS):
-        labelled = _LABEL.sub("", labelled)
+        plain = _LABEL.sub("", plain)
+    return plain
+
+
+def _read_word(sentence: str) -> _Statement | None:
+    """The verdict of a sentence that has no other words than those of one, or its label."""
+    plain = sentence.strip(_ENDS)
+    labelled = _labelled(plain)
     for rest in (plain, labelled):
         answer = _LEAD.sub("", rest)
         core = answer.strip(" .,:'-")
@@ -161,7 +214,17 @@ def _read(sentence: str) -> _Statement | None:
         parts = _BETWEEN.split(core)
         if len(parts) > 1 and _SELF_CONTAINED.issuperset(parts):
             letters = {_BARE[part] for part in parts}
+            if parts[0] in _FOREIGN and core.startswith(f"{parts[0]} "):
+                letters.add("")  # "tidak mustahil": perhaps a negation
             return _Statement(letters.pop() if len(letters) == 1 else None, True, True, labelled != plain)
+    word = _WORD.match(_LEAD.sub("", labelled))
+    if word and word[1] in _FOREIGN and labelled != plain:
+        return _Statement(_BARE[word[1]], True, False, labelled=True)
+    return None
+
+
+def _read_clauses(plain: str) -> _Statement | None:
+    labelled = _labelled(plain)
     word = _WORD.match(_LEAD.sub("", labelled))
     if word and takes_back(word[2]):
         return _Statement(None, bare=False, concludes=True)
@@ -181,8 +244,7 @@ def _read(sentence: str) -> _Statement | None:
         stated = IMPOSSIBLE
     if word is None:
         return _Statement(stated, bare=False, concludes=concludes) if stated else None
-    letter = stated if stated and word[1] not in _FOREIGN else _BARE[word[1]]
-    return _Statement(letter, bare=labelled != plain, concludes=concludes)
+    return _Statement(stated or _BARE[word[1]], bare=labelled != plain, concludes=concludes)
 
 
 def _stated(sentence: str) -> str | None:
@@ -231,7 +293,7 @@ def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
     def read(row: Row, response: object) -> str | None:
         return read_plausibility(response, cut_off=row.get("cut_off", False))
 
-    return grader(read, stratum, fields)
+    return grader(read, lambda _, response: why_no_plausibility(response), stratum, fields)
 
 
 SAYS_POSSIBLE = Metric("says_possible", "says possible", share_of(POSSIBLE), higher_is_better=None)

@@ -11,16 +11,17 @@ from functools import cached_property, partial
 from itertools import takewhile
 
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
-from lmms_eval_tasks.utils.answers.language import Words, both_ends, spell_out, takes_back, tokenize
+from lmms_eval_tasks.utils.answers.language import Words, both_ends, is_english, spell_out, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 _WORDS = Words("verdict_words.json")
 _any_of = _WORDS.any_of
 _PHRASE_ROLES = "anyway conclude dependent flip independent no_phrase revise tempting unclear yes_phrase"
 PHRASES = {role: re.compile(_any_of(role)) for role in _PHRASE_ROLES.split()}
-# Statements of other languages by what they mean; those of `no_then` count where none of the others is found.
+# Statements of other languages by what they mean; one counts where none before it is found.
 PATTERNS = {meaning: re.compile(pattern) for meaning, pattern in _WORDS.patterns.items()}
 
 YES = "yes"
@@ -33,6 +34,8 @@ OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
 
 
 class Force(IntEnum):
+    FOREIGN = 0
+    """What a sentence in another language seems to state: it is no answer, but may contradict one."""
     HINT = 1
     """The outcome in plain words: "the ball would have rolled"."""
     LINK = 2
@@ -88,6 +91,8 @@ class Sentence:
 
     words: tuple[str, ...]
     asked: frozenset[str] = frozenset()
+    of_english: bool = True
+    """Whether the text around it is English, for a sentence that no word tells of."""
 
     @cached_property
     def text(self) -> str:
@@ -105,6 +110,10 @@ class Sentence:
     def of_outcome(self) -> bool:
         """Whether it is short and says nothing but whether the outcome comes: "it would still happen"."""
         return _OUTCOME.fullmatch(self.plain) is not None
+
+    @cached_property
+    def is_english(self) -> bool:
+        return is_english(self.text, otherwise=self.of_english)
 
     @property
     def asks(self) -> bool:
@@ -127,7 +136,8 @@ def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sen
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)
     parts = (tuple(both_ends([token.word for token in tokenize(part)])) for part in _END.split(text))
-    return [Sentence(words, asked) for words in both_ends([one for one in parts if not all(map(is_mark, one))])]
+    sentences, of_english = both_ends([one for one in parts if not all(map(is_mark, one))]), is_english(text)
+    return [Sentence(words, asked, of_english) for words in sentences]
 
 
 _REACH = 4
@@ -148,7 +158,7 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
     """Yield the assertions of a sentence about the link between the actions."""
     if not _WORDS.MODAL & sentence.known and in_any_case(sentence):
         yield Assertion(YES, Force.LINK)
-    if sentence.of_outcome and _DENIED.search(sentence.plain):
+    if (sentence.of_outcome or sentence.words[:1] == ("without",)) and _DENIED.search(sentence.plain):
         yield Assertion(NO, Force.LINK)
     for role, verdict in (("independent", YES), ("dependent", NO)):
         for phrase in PHRASES[role].finditer(sentence.text):
@@ -158,21 +168,16 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
             yield Assertion(OPPOSITE[verdict] if turned else verdict, Force.LINK)
 
 
-_ENGLISH_EACH = 6
-"""An English sentence has one of the commonest words in so many at least; others share some of them."""
-_MEANINGS = {"unclear": UNCLEAR, "undone": NO, "no": NO, "yes": YES, "no_then": NO}
+_MEANINGS = {"unclear": UNCLEAR, "undone": NO, "no": NO, "yes": YES, "doubted": UNCLEAR, "no_then": NO}
 
 
 def read_other_language(sentence: Sentence) -> list[Assertion]:
-    """Return the assertion of the first matching pattern; empty if the sentence is in English."""
-    english = sum(word in _WORDS.ENGLISH for word in sentence.words)
-    if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
-        return []
+    """Return what the first matching pattern says, which is no answer by itself."""
     # Scripts without spaces between words are looked through without those between tokens.
     joined = "".join(sentence.words)
     for meaning, verdict in _MEANINGS.items():
         if PATTERNS[meaning].search(sentence.text) or PATTERNS[meaning].search(joined):
-            return [Assertion(verdict, Force.STATED)]
+            return [Assertion(verdict, Force.FOREIGN)]
     return []
 
 
@@ -190,6 +195,10 @@ _OPENING = re.compile(
     rf"(?:(?:{_any_of('lead_filler')}|{_MARK}|\d+) ){{0,14}}?{_ALONE}{_ENDS}(?!(?: {_MARK})*? {_any_of('revise')})"
 )
 _LEADING = re.compile(rf"{_ALONE}(?= [-/] )")
+_SHORT = 8
+_CHANGED_END = re.compile(r"(?: [^\w\s])* (?:instead|rather|i mean|after all)(?= [^\w\s]|$)")
+_ENDED = re.compile(rf" {_MARK}")
+_ENDING = re.compile(rf"{_WORD}(?: {_MARK})*$")
 _SAID = re.compile(
     rf"(?:{_any_of('say', 'conclude', 'revise')}(?: {_any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
 )
@@ -198,13 +207,19 @@ _SAID = re.compile(
 def read_yes_no(sentence: Sentence) -> Assertion | None:
     """The yes or no of a sentence by its words alone; None where it has none, unclear where it has both."""
     found = _LABELLED.search(sentence.text) or _OPENING.match(sentence.text)
+    if found and found["turn"] and PHRASES["unclear"].search(found[0]):
+        return None  # "not sure"
     if found:
-        force = Force.WORD if found.re is _OPENING else Force.LABEL
-        return _unless_doubled(Assertion(_verdict(found), force), sentence.text[found.end() :])
+        force, rest = Force.WORD if found.re is _OPENING else Force.LABEL, sentence.text[found.end() :]
+        word = _unless_doubled(Assertion(_verdict(found), force), rest)
+        if not sentence.is_english and rest.strip() and not _ENDED.match(rest):
+            return replace(word, verdict=UNCLEAR)
+        ends = None if sentence.is_english else _ENDING.search(rest)
+        return replace(word, verdict=UNCLEAR) if ends and _verdict(ends) != word.verdict else word
     for verdict, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
         if PHRASES[role].fullmatch(sentence.plain):
             return Assertion(verdict, Force.WORD)
-    if not sentence.asks and (said := _SAID.search(sentence.text)):
+    if sentence.is_english and not sentence.asks and (said := _SAID.search(sentence.text)):
         leading = _LEADING.match(sentence.text)
         doubled = leading and _verdict(leading) != _verdict(said)
         return Assertion(UNCLEAR, Force.STATED) if doubled else Assertion(_verdict(said), Force.WORD)
@@ -216,7 +231,7 @@ def _unless_doubled(word: Assertion, rest: str) -> Assertion:
     other = next((one for one in _SAID.finditer(rest) if _verdict(one) != word.verdict), None)
     if other and PHRASES["revise"].search(rest[: other.end()]):
         return replace(word, verdict=_verdict(other))
-    return Assertion(UNCLEAR, Force.STATED) if other or takes_back(rest) else word
+    return replace(word, verdict=UNCLEAR) if other or takes_back(rest) else word
 
 
 def _verdict(found: re.Match[str]) -> str:
@@ -316,7 +331,7 @@ def _read(
     return Assertion(YES, Force.HINT)
 
 
-VERDICT_READER = "verdict reader 4"
+VERDICT_READER = "verdict reader 5"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _JSON_FLAG = re.compile(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
@@ -345,7 +360,9 @@ def read_verdict(response: object, question: str = "", *, cut_off: bool = False)
     3. Then the first other yes or no ("No, …", "so yes"), unless a later sentence takes it back ("wait, actually") or
        concludes otherwise. Where what follows only contradicts it, there is no verdict, or the opposite one where its
        own sentence shows that it is of an effect ("No, nothing changes, it would still happen").
-    4. Without a yes or no, the last that is stated of the outcome ("it would still happen"), then links between the
+    4. In another language than English a yes or no alone, behind a label or at the beginning is read, unless what
+       follows seems not to agree with it.
+    5. Without a yes or no, the last that is stated of the outcome ("it would still happen"), then links between the
        actions ("B requires A"), then plain affirmations ("the ball would roll"), if they all speak for one side.
 
     The time taken is linear in the length of the response, of which the beginning and the end are read.
@@ -380,6 +397,17 @@ def stated_verdicts(text: str, question: str = "") -> set[str]:
     return {_decide(statements), *(one.verdict for one in statements if one.force >= Force.STATED)}
 
 
+def why_no_verdict(response: str, question: str = "") -> UnparsedReason:
+    """Why `read_verdict` cannot tell what a response says."""
+    opened, asked = open_response(response, _with_answers), asked_words(question)
+    text = "\n".join([*opened.values, opened.prose])
+    said = {one.verdict for one in _read_statements(text, asked) if one.force is not Force.FOREIGN}
+    known = frozenset[str]().union(*(sentence.known for sentence in split_sentences(plain_text(text))))
+    if CHOICE in known or {YES, NO} <= known | said:
+        return UnparsedReason.SEVERAL
+    return UnparsedReason.NO_OPTION if is_english(plain_text(text)) else UnparsedReason.OTHER_LANGUAGE
+
+
 def _read_text(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
     statements = _read_statements(text, asked)
     return _decide(statements) if any(one.force >= least for one in statements) else UNCLEAR
@@ -395,11 +423,20 @@ def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
             statements.clear()
             continue
         whole = sentence.of_outcome or sentence.plain.count(" ") < 1
+        if any(one.force >= Force.WORD for one in statements) and (changed := _changed_to(sentence)):
+            statements.append(Assertion(changed, Force.WORD, place, final))
+            continue
         said = [replace(one, place=place, final=final, whole=whole) for one in _statements(sentence)]
         statements += [one for one in said if not (replies and one.force >= Force.WORD)]
         # A yes or no to a question of the answer's own is no verdict: "Was he in position? Yes."
         replies = sentence.asks and "still" not in sentence.known and not any(one.force is Force.WORD for one in said)
     return statements
+
+
+def _changed_to(sentence: Sentence) -> str | None:
+    """The yes or no to which a short sentence changes what was answered: "I meant no"."""
+    found = _ENDING.search(_CHANGED_END.sub("", sentence.text)) if len(sentence.words) <= _SHORT else None
+    return _verdict(found) if found and not sentence.asks and not read_yes_no(sentence) else None
 
 
 def _statements(sentence: Sentence) -> list[Assertion]:
@@ -413,11 +450,10 @@ def _statements(sentence: Sentence) -> list[Assertion]:
     said = [verdict] if verdict else []
     if sentence.asks:
         return said
+    if not sentence.is_english:
+        return [*said, *read_other_language(sentence)]
     gives_up = sentence.text.startswith("whether ") or _DOUBT.search(_CONTRAST.split(sentence.plain)[-1])
-    if _WORDS.MODAL & sentence.known:
-        said += read_modal_verbs(sentence)
-    elif not gives_up:
-        said += read_other_language(sentence)
+    said += read_modal_verbs(sentence)
     if _OFFERING & sentence.known and {YES, NO} <= sentence.known | {one.verdict for one in said}:
         return [Assertion(UNCLEAR, Force.STATED)]
     said += read_links(sentence)
@@ -427,7 +463,16 @@ def _statements(sentence: Sentence) -> list[Assertion]:
 
 
 def _decide(statements: list[Assertion]) -> str:
+    """The verdict of what is said, unless what is said in another language does not agree with it."""
+    verdict = _decide_among([one for one in statements if one.force is not Force.FOREIGN])
+    agreed = all(one.verdict == verdict for one in statements if one.force is Force.FOREIGN)
+    return verdict if agreed else UNCLEAR
+
+
+def _decide_among(statements: list[Assertion]) -> str:
     known = [one for one in statements if one.verdict != UNCLEAR]
+    if any(one.force >= Force.WORD for one in statements) and not any(one.force >= Force.WORD for one in known):
+        return UNCLEAR
     labels = [one for one in known if one.force is Force.LABEL]
     if labels:
         last = labels[-1]
@@ -453,7 +498,7 @@ def _unless_contradicted(word: Assertion, statements: list[Assertion]) -> str:
     later = [one for one in stated if one.place > word.place]
     if final := [one for one in later if one.final]:
         return final[-1].verdict
-    if any(one.force is Force.WORD and one.verdict != word.verdict for one in later):
+    if any(one.force >= Force.WORD and one.verdict != word.verdict for one in behind):
         return UNCLEAR
     if _doubled(word, later) and not any(one.verdict != word.verdict for one in stated if one.place == word.place):
         return UNCLEAR
@@ -491,7 +536,7 @@ def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
         verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
         return None if verdict == UNCLEAR else verdict
 
-    return grader(read, stratum, fields)
+    return grader(read, lambda row, response: why_no_verdict(response, row["question"]), stratum, fields)
 
 
 VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", right, errors="clustered")

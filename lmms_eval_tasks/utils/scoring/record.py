@@ -20,6 +20,8 @@ NOT_ASKED = "<not asked: the clip is missing>"
 """The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
 OF_SAMPLES = ("sample", "samples")
 """Fields of a record that only a run with several answers an item has."""
+OF_SOME = (*OF_SAMPLES, "unparsed_reason")
+"""Fields that are written only where they have a value."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
@@ -84,6 +86,23 @@ class UnscoredReason(str, Enum):
         return next((reason for reason in cls if reason.value == kind.replace("_", " ")), cls.FAILED)
 
 
+class UnparsedReason(str, Enum):
+    """Reason why nothing in a response can be read as an answer."""
+
+    EMPTY = "empty"
+    """There is no text, or none beside marked reasoning."""
+    CUT_OFF = "cut off in its reasoning"
+    """It used all of its tokens, or its reasoning never ends."""
+    OTHER_LANGUAGE = "another language"
+    """It is not in English, and has none of the forms that are known in other languages."""
+    DISAGREES = "letter and text disagree"
+    """It names one option by its letter and another by its text."""
+    SEVERAL = "several options"
+    """It names several options, and chooses none or takes its choice back."""
+    NO_OPTION = "names no option"
+    """It names no option at all, or takes back the only one."""
+
+
 _SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET)
 _UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
 
@@ -100,6 +119,7 @@ class Record:
         answered: What the model answered, or None where nothing could be read.
         outcome: How the item counts.
         unscored_reason: Why it is unscored; None where it is scored.
+        unparsed_reason: Why nothing could be read; None where something was, or why is not known.
         detail: The reason in more words, for people; empty where there are none.
         view: What the model was shown of the item, by the view's name; empty for the whole item.
         fields: What only this benchmark records, as JSON values.
@@ -119,6 +139,7 @@ class Record:
     view: str = ""
     sample: Annotated[int, Field(ge=1)] | None = None
     samples: tuple[Record, ...] = ()
+    unparsed_reason: Annotated[UnparsedReason, Field(strict=False)] | None = None
 
     @classmethod
     def graded(
@@ -132,6 +153,7 @@ class Record:
         asked: bool,
         fields: Mapping[str, Any],
         right: bool | None = None,
+        unparsed_reason: UnparsedReason | None = None,
     ) -> Record:
         """The record of an answer; attributes as of a record.
 
@@ -146,16 +168,30 @@ class Record:
         else:
             is_right = answered == expected if right is None else right
             outcome = Outcome.CORRECT if is_right else Outcome.WRONG
-        return cls(item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields)
+        unread = unparsed_reason if outcome is Outcome.UNPARSED else None
+        return cls(
+            item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields, unparsed_reason=unread
+        )
 
     @classmethod
     def of(
-        cls, row: Mapping[str, Any], answered: str | None, stratum: Mapping[str, str], fields: Mapping[str, Any]
+        cls,
+        row: Mapping[str, Any],
+        answered: str | None,
+        stratum: Mapping[str, str],
+        fields: Mapping[str, Any],
+        unparsed_reason: UnparsedReason | None = None,
     ) -> Record:
         """The record of what was answered to a row, as `graded` has it."""
-        asked, key = row["asked"], row["answer"]
         return cls.graded(
-            row["item_id"], row["group_id"], dict(stratum), key, answered, asked=asked, fields=dict(fields)
+            row["item_id"],
+            row["group_id"],
+            dict(stratum),
+            row["answer"],
+            answered,
+            asked=row["asked"],
+            fields=dict(fields),
+            unparsed_reason=unparsed_reason,
         )
 
     @property
@@ -196,8 +232,9 @@ class Record:
     @property
     def why(self) -> str:
         """The reason and its detail, for people; empty where there is none."""
-        reason = self.unscored_reason.value if self.unscored_reason else ""
-        return ": ".join(filter(None, (reason, self.detail)))
+        reason = self.unscored_reason or self.unparsed_reason
+        detail = "" if reason is UnparsedReason.CUT_OFF and self.detail == CUT_OFF else self.detail
+        return ": ".join(filter(None, (reason.value if reason else "", detail)))
 
     def with_fields(self, **fields: Any) -> Record:
         """The record with further benchmark fields."""
@@ -205,12 +242,12 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values, for the sample log."""
-        reason = self.unscored_reason
-        written = {**vars(self), "outcome": self.outcome.value, "unscored_reason": reason and reason.value}
+        unscored, unparsed = self.unscored_reason, self.unparsed_reason
+        written = {**vars(self), "outcome": self.outcome.value, "unscored_reason": unscored and unscored.value}
+        written["unparsed_reason"] = unparsed and unparsed.value
         written |= {"stratum": dict(self.stratum), "fields": dict(self.fields)}
         written["samples"] = [one.to_json() for one in self.samples]
-        # A run that answers each item once has neither.
-        return {name: value for name, value in written.items() if name not in OF_SAMPLES or value}
+        return {name: value for name, value in written.items() if name not in OF_SOME or value}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Record:
@@ -306,7 +343,8 @@ def _as_written(form: Any) -> Any:
 def _record_form(**narrowed: Any) -> Any:
     """The form of a record as it is written, each field as `Record` declares it, or narrower."""
     fields: dict[str, Any] = {**get_type_hints(Record, include_extras=True), **narrowed}
-    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in OF_SAMPLES}
+    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in OF_SOME}
+    logged["unparsed_reason"] = (fields["unparsed_reason"], None)
     logged["sample"] = (fields["sample"], None)
     other: Any = create_model("SampleForm", __base__=LogForm, **logged)
     samples: Any = (list[Annotated[other, AfterValidator(_as_record)]], [])

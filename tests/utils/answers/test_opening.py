@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.answers.choice import read_choice
-from lmms_eval_tasks.utils.answers.plausible import read_plausibility
-from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
+from lmms_eval_tasks.utils.answers.choice import choice_grader, read_choice
+from lmms_eval_tasks.utils.answers.hooks import TaskSettings
+from lmms_eval_tasks.utils.answers.plausible import plausibility_grader, read_plausibility
+from lmms_eval_tasks.utils.answers.verdict import NO, UNCLEAR, YES, read_verdict, verdict_grader
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason
 
 FOLDER = Path(__file__).parent
 OPTIONS = ["The cat pushes it", "A gust of wind moves the curtain", "The man pulls the cloth", "The dog tilts it"]
@@ -84,3 +87,123 @@ def test_of_an_answer_that_was_cut_off_only_what_it_commits_itself_to_is_read() 
     cases = read_cases("cut_off.jsonl")
     read_as = [read(case["kind"], case["input"], cut_off=True) for case in cases]
     assert read_as == [case["expected"] for case in cases] and len(cases) == 19
+
+
+LEAST_READ = {"public.jsonl": 10, "other_languages.jsonl": 5}
+"""How many answers of a file have a form that is known in their language, and are read."""
+
+
+@pytest.mark.parametrize("name", ["public.jsonl", "other_languages.jsonl"])
+def test_no_answer_in_another_language_is_turned_round(name: str) -> None:
+    cases, right = read_cases(name), 0
+    for case in cases:
+        said = read(case["kind"], case["input"], options=case.get("options", []), question=case.get("question", ""))
+        assert said in (None, case["expected"]), case
+        right += said is not None
+    assert right >= LEAST_READ[name], right
+
+
+REASONED = (
+    "<|think|>{other}.<|end|><|begin|>assistant<|content|>{}<|end|>",
+    "/think\n{other}.<|im_end|>\n<|im_start|>assistant\n{}",
+    "So {other}?<|im_end|>\n<|im_start|>assistant\n{}<|im_end|>",
+    '[{{"type": "thinking", "thinking": "{other}"}}, {{"type": "text", "text": "{}"}}]',
+    "[{{'type': 'reasoning', 'text': '{other}'}}, {{'type': 'text', 'text': '{}'}}]",
+    '{{"role": "assistant", "content": [{{"type": "output_text", "text": "{}"}}]}}',
+    "<tool_call>answer<arg_key>reason</arg_key><arg_value>{other}</arg_value><arg_key>answer</arg_key>"
+    "<arg_value>{}</arg_value></tool_call>",
+    "The ans-\nwer is {}.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", REASONED)
+def test_parts_calls_and_turns_are_opened_for_all_readers(form: str) -> None:
+    for kind, said, other, read_as in SAID:
+        assert read(kind, form.format(said, other=other)) == read_as, (kind, said)
+
+
+def test_what_was_only_reasoned_is_no_answer() -> None:
+    for text in (
+        '[{"type": "thinking", "thinking": "B', "[{'type': 'thinking', 'thinking': 'B'}]", "<|think|>It may be B",
+        '[{"type": "text", "text": null}]',
+    ):  # fmt: skip
+        assert read_choice(text, OPTIONS) is None and read_plausibility(text) is None
+    assert read_plausibility("It is im-\npossible.") == "B" == read_plausibility("im\u00ad\npossible")
+
+
+CALLED_WRONG = (
+    "{}. That answer is incorrect.", "{}. I meant {other}.", "{}. Or rather {other}.", "{}, said nobody.",
+    "{}. Sorry, that is mistaken.", "{}. In truth it is otherwise.", "{}. Both are possible.", "{}. Make that {other}.",
+    "{}. The statement before is to be read inverted.", "{}. I withdraw that answer.", "{} with 10% confidence.",
+    "{}. My answer is wrong.", "{}. That cannot be right.", "{}. Perhaps {other}.", "{}, which is false.",
+    "{}. It is the other way round.", "{}. Nope, wrong.", "{}. Disregard the above.", "{}. Confidence: 5%.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", CALLED_WRONG)
+def test_an_answer_that_is_taken_back_does_not_stand(form: str) -> None:
+    for said, other in (("Yes", "no"), ("No", "yes")):
+        assert read_verdict(form.format(said, other=other)) != said.lower()
+
+
+def test_an_answer_that_is_taken_up_again_stands() -> None:
+    for text, verdict in (
+        ("No. Not at all.", NO), ("Yes. There is no link.", YES), ("Yes. Does it depend on the rope? No.", YES),
+        ("No. With 90% confidence.", NO), ("Yes. It would happen anyway.", YES),
+    ):  # fmt: skip
+        assert read_verdict(text) == verdict, text
+
+
+WHY = (
+    ("choice", "The correct answer is (C) A gust of wind moves the curtain.", UnparsedReason.DISAGREES),
+    ("choice", "A or B", UnparsedReason.SEVERAL), ("choice", "It may be wet.", UnparsedReason.NO_OPTION),
+    ("choice", "Answer: F", UnparsedReason.NO_OPTION), ("choice", "B. I changed my mind.", UnparsedReason.NO_OPTION),
+    ("choice", "Das weiß ich nicht, es ist zu dunkel.", UnparsedReason.OTHER_LANGUAGE),
+    ("verdict", "Yes and no.", UnparsedReason.SEVERAL), ("verdict", "I cannot tell.", UnparsedReason.NO_OPTION),
+    ("verdict", "Aun así no habría pasado.", UnparsedReason.OTHER_LANGUAGE),
+    ("plausibility", "It is possible or impossible.", UnparsedReason.SEVERAL),
+    ("plausibility", "A ball rolls over the table.", UnparsedReason.NO_OPTION),
+    ("plausibility", "Ce n'est pas possible.", UnparsedReason.OTHER_LANGUAGE),
+    *((kind, text, why) for kind in ("choice", "verdict", "plausibility") for text, why in (
+        ("", UnparsedReason.EMPTY), (" \n<|im_end|>", UnparsedReason.EMPTY), ("<think>B</think>", UnparsedReason.EMPTY),
+        ("<think>Let me see whether it", UnparsedReason.CUT_OFF), (None, UnparsedReason.EMPTY),
+    )),
+)  # fmt: skip
+GRADERS = {"choice": choice_grader(), "verdict": verdict_grader(), "plausibility": plausibility_grader()}
+ROW = {
+    "item_id": "1", "group_id": "1", "question": "?", "options": OPTIONS, "answer": "A", "asked": True, "split": "test",
+}  # fmt: skip
+
+
+def grade(kind: str, text: object, **row: Any) -> Record:
+    task: Any = SimpleNamespace(settings=TaskSettings())
+    return GRADERS[kind]({**ROW, **row}, text, task).record
+
+
+@pytest.mark.parametrize(("kind", "text", "why"), WHY)
+def test_an_unparsed_answer_says_why(kind: str, text: object, why: UnparsedReason) -> None:
+    record = grade(kind, text)
+    assert (record.outcome, record.unparsed_reason) == (Outcome.UNPARSED, why)
+    assert record.why == why.value
+    assert Record.from_json(record.to_json()) == record
+    assert grade(kind, text, asked=False).unparsed_reason is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("choice", "It shows a cat. So B fits."),
+        ("verdict", "The cat walks. It would happen."),
+        ("plausibility", "A ball rolls. The motion is plausible."),
+    ],
+)
+def test_only_where_its_tokens_were_used_is_an_answer_taken_for_cut_off(kind: str, text: str) -> None:
+    assert grade(kind, text).answered is not None and grade(kind, text).unparsed_reason is None
+    cut = grade(kind, text, cut_off=True)
+    assert (cut.answered, cut.unparsed_reason) == (None, UnparsedReason.CUT_OFF)
+
+
+def test_a_letter_in_a_parenthesis_is_no_label_of_a_list() -> None:
+    """A list of labels in a line chooses none; "(unlike B)" is none of them."""
+    assert read_choice("A. falls here B) stays here", OPTIONS) is None
+    assert read_choice("A. It falls (unlike B) onto the floor.", OPTIONS) == "A"

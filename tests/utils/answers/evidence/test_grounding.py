@@ -23,7 +23,8 @@ from lmms_eval_tasks.utils.answers.evidence import (
     temporal_iou,
 )
 from lmms_eval_tasks.utils.answers.evidence_boxes import Box, BoxConvention, Evidence, EvidenceInstance, Timeline
-from lmms_eval_tasks.utils.answers.evidence_reading import LAST_SECOND, read_evidence_answer, read_truth
+from lmms_eval_tasks.utils.answers.evidence_reading import LAST_SECOND, MAX_ANSWER, read_evidence_answer, read_truth
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 BOX: Box = (0, 0, 100, 100)
 FAR: Box = (500, 500, 600, 600)
@@ -192,3 +193,15 @@ def test_agreement_with_plain_python(
         "qa_faithful_answer_accuracy": float(ours.supported), "qa_spurious_answer_rate": float(not ours.supported),
         "tp": len(ours.pairs), "fp": ours.false_positives, "fn": ours.missed,
     } == pytest.approx(expected, abs=1e-12)  # fmt: skip
+
+
+def test_an_unparsed_answer_has_the_readers_words_and_a_reason_and_no_other_has() -> None:
+    question = EvidenceQuestion("1", "1", {}, "A", ())
+    for response, detail, why in (
+        ("", False, UnparsedReason.EMPTY),
+        ("no JSON", False, UnparsedReason.NO_OPTION),
+        (f'{{"answer_choice": "{"A" * MAX_ANSWER}"}}', True, UnparsedReason.NO_OPTION),
+        ('{"answer_choice": "A"}', False, None),
+    ):
+        record = grade_evidence(question, response)
+        assert (bool(record.detail), record.unparsed_reason) == (detail, why), response
