@@ -199,10 +199,8 @@ def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
 def test_texts_of_a_table_are_texts_however_they_are_kept(kind: pa.DataType, tmp_path: Path) -> None:
     """As polars writes views, and pandas dictionaries of categories."""
     rows = [["one", "two"], ["one"], None] if pa.types.is_list(kind) else ["one", "one", None]
-    if pa.types.is_dictionary(kind):
-        column = pa.array(rows, pa.string()).dictionary_encode()
-    else:
-        column = pa.array(rows, kind)
+    is_dictionary = pa.types.is_dictionary(kind)
+    column = pa.array(rows, pa.string()).dictionary_encode() if is_dictionary else pa.array(rows, kind)
     pq.write_table(pa.table({"column": column}), tmp_path / "table.parquet")
     table = read_parquet(tmp_path / "table.parquet")
     assert table.column("column").to_pylist() == rows
