@@ -175,7 +175,10 @@ def test_what_is_written_of_a_run(tmp_path: Path) -> None:
     [
         ({"boxes": "yxyx_n1000"}, "yxyx_n1000 boxes need the size of each clip. Prepare the benchmark with its clips"),
         ({"boxes": "xyxy_resized"}, "xyxy_resized boxes need the size of each clip. Prepare"),
-        ({"boxes": "xyxy_resized", "sized": True}, "need the size of the frames that the model was shown. Name the pix"),
+        (
+            {"boxes": "xyxy_resized", "sized": True},
+            "need the size of the frames that the model was shown. Name the pix",
+        ),
     ],
 )
 def test_a_run_says_what_its_grounding_needs(kwargs: dict[str, Any], needed: str, tmp_path: Path) -> None:
