@@ -6,6 +6,7 @@ Each gives the reason why the run should not begin, or None.
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import read_shard
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import why_unwritable
-from lmms_eval_tasks.utils.core.text import SHARD, first_line, parse_arguments, suggest, summarize_names
+from lmms_eval_tasks.utils.core.files import has_home, why_unwritable
+from lmms_eval_tasks.utils.core.text import HOME, SHARD, first_line, parse_arguments, suggest, summarize_names
 
 _ITEMS = "sends what licences do not let you pass on, or fails on scores that only some items enter."
 REFUSED = {
@@ -109,7 +110,10 @@ def _find_class(model: str) -> Any:
 
 
 def describe_unready(options: Mapping[str, Any]) -> str | None:
-    reasons = [describe_absent(str(options.get("model")), parse_arguments(options.get("model_args")))]
+    reasons = [
+        _describe_homeless(),
+        describe_absent(str(options.get("model")), parse_arguments(options.get("model_args"))),
+    ]
     path = options.get("output_path")
     if path and (reason := why_unwritable(Path(path))):
         reasons.append(
@@ -117,6 +121,15 @@ def describe_unready(options: Mapping[str, Any]) -> str | None:
             "Remedy: give --output_path a folder of your own."
         )
     return "\n\n".join(filter(None, reasons)) or None
+
+
+def _describe_homeless() -> str | None:
+    if os.environ.get("HF_HOME") or has_home():
+        return None
+    return (
+        "Expected a home folder for Hugging Face's caches, but this user has none.\n"
+        f"Remedy: set HF_HOME to a folder. The data home is in it, too, unless {HOME} names another."
+    )
 
 
 def describe_absent(model: str, arguments: Mapping[str, str]) -> str | None:

@@ -54,6 +54,8 @@ class Request:
     guess: Callable[[Row], Sequence[str]] = guess_option
     form: AnswerForm = AnswerForm.WORDS
     sample: int = 1
+    columns: tuple[str, ...] = ()
+    """Those of `doc` that name the clips of its item."""
 
     @property
     def guesses(self) -> Sequence[str]:
@@ -167,7 +169,8 @@ class RequestModel(OwnModel):
         # lmms-eval hands a task's own method on; a user's variant of a task is known by no name.
         state = state_of(getattr(doc_to_visual, "__self__", None))
         request = Request(task, doc, clips, pictures, prompt, sample=sample_of(instance))
-        return replace(request, guess=state.kind.guesses, form=state.kind.answer_form) if state else request
+        kind = state.kind if state else None
+        return replace(request, guess=kind.guesses, form=kind.answer_form, columns=kind.visuals) if kind else request
 
 
 ENOUGH = 3

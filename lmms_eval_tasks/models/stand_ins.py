@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from lmms_eval_tasks.models.base import Arguments, Request, RequestModel, Words,
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve, solve_frames
-from lmms_eval_tasks.utils.answers.losses import ClipLosses
+from lmms_eval_tasks.utils.answers.losses import ClipLosses, losses_of
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.forms import OneOf
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -67,7 +68,8 @@ class Replay(RequestModel):
 
     Args:
         predictions: A file of ``{"id": item_id, "response": text}`` lines, a benchmark's official prediction file, a
-            sample log of a run of our tasks, or a folder of sample logs (a run's output path, say).
+            sample log of a run of our tasks, or a folder of sample logs (a run's output path, say). For tasks that take
+            losses, a file of ``{"clip": name, "loss": number}`` lines, or a JSON object of a loss for each clip.
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
     """
 
@@ -96,14 +98,17 @@ class Replay(RequestModel):
                 if {"item_id", "question", "options"} <= set(table.column_names)
             }
             stop_if_any(self.saved.join(tables, self.source))
+        if self.saved.by_clip:
+            stop_if_any(self.saved.name_clips(self._clips(requests), self.source))
         lacking = [(request.task, request.doc["item_id"]) for request in requests if self._find(request) is None]
         unsaved = sorted({item for items in gather_objects(lacking) for item in items})
         if not unsaved or self.allow_missing:
             return
         tasks = ", ".join(dict.fromkeys(task for task, _ in unsaved))
         items = "item has" if len(unsaved) == 1 else "items have"
+        what = "no loss for each of its clips" if self.saved.by_clip else "no saved response"
         stop_if_any(
-            f"{self.source} cannot be replayed: {len(unsaved)} {items} no saved response (of {tasks}).\n"
+            f"{self.source} cannot be replayed: {len(unsaved)} {items} {what} (of {tasks}).\n"
             f"  {summarize_names(item_id for _, item_id in unsaved)}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
             "--model_args predictions=…,missing=unparsed"
@@ -112,7 +117,20 @@ class Replay(RequestModel):
     def answer(self, request: Request) -> str:
         return self._find(request) or ""
 
+    def _clips(self, requests: Sequence[Request]) -> Iterator[str]:
+        """Yield the clips of all items of the tasks that take losses, of which a run may ask a part."""
+        columns = {request.task: request.columns for request in requests if request.form is not AnswerForm.WORDS}
+        for task, names in columns.items():
+            for table in self.task_dict[task].values():
+                for name in names:
+                    yield from table[name]
+
     def _find(self, request: Request) -> str | None:
+        if self.saved.by_clip and request.form is not AnswerForm.WORDS:
+            clips = [request.doc[column] for column in request.columns]
+            is_pair = request.form is AnswerForm.LOSSES
+            if measured := losses_of(clips, self.saved.by_clip, request.doc["item_id"], is_pair):
+                return measured
         return self.saved.find(request.task, request.doc["item_id"], request.sample)
 
 

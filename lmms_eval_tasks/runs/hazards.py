@@ -188,9 +188,9 @@ def video_as_images(run: RunFacts) -> bool:
     reader=True,
 )
 def decord_other_frames(run: RunFacts) -> bool:
-    """Where a clip has open groups of pictures (as x265 makes them), is a transport stream, or was cut at its
-    beginning without coding the rest anew, decord gives other frames than those that are asked for, several
-    places off. It cannot open AV1. It is unmaintained and can crash at exit.
+    """Where a clip has open groups of pictures (as x265 makes them), is a transport stream, is a fragmented MP4, or
+    was cut at its beginning without coding the rest anew, decord gives other frames than those that are asked for,
+    several places off. It cannot open AV1. It is unmaintained and can crash at exit.
     FORCE_QWENVL_VIDEO_READER=pyav lets adapters that read by qwen-vl-utils read by PyAV."""
     return run.reader in ("decord", "qwen-vl-utils: decord")
 

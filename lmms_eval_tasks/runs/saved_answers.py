@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.runs.folder import read_latest
 from lmms_eval_tasks.runs.run_files import (
@@ -21,12 +23,14 @@ from lmms_eval_tasks.runs.run_files import (
     split_log,
     task_of,
 )
+from lmms_eval_tasks.utils.answers.losses import Loss
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_json
+from lmms_eval_tasks.utils.core.forms import WholeText, read_json
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.scoring.record import (
     CUT_OFF,
     NOT_ASKED,
+    LogForm,
     PredictionLines,
     QuestionText,
     Record,
@@ -35,6 +39,13 @@ from lmms_eval_tasks.utils.scoring.record import (
 
 ItemKey = tuple[str | None, str]
 """Task, None for any, and item id."""
+
+
+class ClipLoss(LogForm):
+    """A line of a file of losses."""
+
+    clip: WholeText
+    loss: Annotated[Loss, Field(strict=False)]
 
 
 @dataclass(frozen=True)
@@ -46,9 +57,11 @@ class SavedLine:
 
 @dataclass
 class SavedResponses:
-    """Responses by task and item id, and those to be joined with items by what was asked."""
+    """Responses by task and item id, losses by the name of a clip, and responses to be joined with items by what was
+    asked."""
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
+    by_clip: dict[str, float] = field(default_factory=dict)
     by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
     unanswered: dict[ItemKey, tuple[UnscoredReason, str]] = field(default_factory=dict)
     cut_off: set[ItemKey] = field(default_factory=set)
@@ -62,6 +75,33 @@ class SavedResponses:
             return samples[sample - 1]
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
+
+    def name_clips(self, clips: Iterable[str], source: Path) -> str | None:
+        """Give losses their clips' whole names; return a message where a name fits several clips, or several fit one.
+
+        A file may leave out the folders before a clip's name, and its suffix.
+        """
+        fitting: dict[str, list[str]] = {}
+        for clip in dict.fromkeys(clips):
+            path = PurePosixPath(clip)
+            tails = [PurePosixPath(*path.parts[first:]) for first in range(len(path.parts))]
+            for name in {str(one) for tail in tails for one in (tail, tail.with_suffix(""))} & self.by_clip.keys():
+                fitting.setdefault(name, []).append(clip)
+        problems, named, named_by = Problems(), dict[str, float](), dict[str, str]()
+        for name, found in sorted(fitting.items()):
+            if len(found) > 1:
+                what = f"Expected the name of one clip, but it is the end of {summarize_names(found)}."
+                problems.add(name, what, remedy="write more of its path.")
+            elif found[0] in named_by:
+                problems.add(name, f"Expected one loss per clip, but {named_by[found[0]]} names the same.")
+            else:
+                named[found[0]], named_by[found[0]] = self.by_clip[name], name
+        try:
+            problems.raise_if_any(f"{source} cannot be replayed")
+        except InputError as error:
+            return str(error)
+        self.by_clip = named
+        return None
 
     def join(self, tables: Mapping[str, Mapping[str, QuestionText]], source: Path) -> str | None:
         """Give each item the line that asks its question; return a message where these are not one for one."""
@@ -112,10 +152,16 @@ def read_responses(
             f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
             f"(*{SAMPLES}*.jsonl), but found none."
         )
-    first_seen: dict[ItemKey, str] = {}
+    first_seen: dict[ItemKey | str, str] = {}
     problems = Problems()
+    if len(logs) == len(logs[0]) == 1 and (whole := _read_losses(logs[0][0])):
+        saved.by_clip = whole
+        return saved
     official = "".join(f"or with {kind.fields}, " for kind in kinds)
-    expected = f"Expected an object with id and response, {official}or a line of a sample log of one of our tasks"
+    expected = (
+        f"Expected an object with id and response, or with clip and loss, {official}or a line of a sample log of one "
+        "of our tasks"
+    )
     for of_task in logs:
         try:
             (file, lines), _ = read_latest(of_task, _read_lines, allow_incomplete)
@@ -136,6 +182,11 @@ def read_responses(
             if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
                 kind, (question, response) = predicted
                 saved.by_asked.setdefault(question, []).append(SavedLine(_encodable(response), where, kind))
+            elif (measured := _read_loss(value)) is not None:
+                clip, loss = measured
+                if clip in first_seen:
+                    problems.add(where, f"Expected one loss per clip, but {clip} is also at {first_seen[clip]}.")
+                first_seen[clip], saved.by_clip[clip] = where, loss
             elif (item := read_item(value, task_of(file))) is None:
                 problems.add(where, f"{expected}, but got {line[:60].decode(errors='replace')!r}.")
             elif item[0] in first_seen:
@@ -156,6 +207,24 @@ def read_responses(
                         saved.cut_off.add(key)
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
+
+
+def _read_loss(value: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Return clip and loss of a line that has both; None for any other."""
+    try:
+        line = ClipLoss.model_validate(value)
+    except ValidationError:
+        return None
+    return line.clip, line.loss
+
+
+def _read_losses(file: Path) -> dict[str, float]:
+    """Return the losses of a file that is one JSON object of a loss for each clip; empty for any other file."""
+    try:
+        value = read_json(file.read_bytes())
+        return TypeAdapter(dict[str, Loss]).validate_python(value)
+    except (ValueError, OSError):  # of pydantic, too
+        return {}
 
 
 def _find_logs(folder: Path, saved: SavedResponses) -> list[list[Path]]:

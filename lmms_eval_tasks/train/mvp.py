@@ -8,6 +8,7 @@ from typing import Any
 from lmms_eval_tasks.mvp.benchmark import ANNOTATIONS, CARD, SUBSETS, load_subset, read_items
 from lmms_eval_tasks.train.stages.choices import ReleasedChoices
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import visible_files
 from lmms_eval_tasks.utils.core.text import first_line
 
 VIDEOS = "videos"
@@ -19,7 +20,7 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
         raise InputError(f"Expected a folder with a set in {CARD.title}'s form, but got {source}.")
     subsets = _splits(source)
     folder = videos or source.absolute().parent / VIDEOS
-    files = sorted({path for pattern in ANNOTATIONS for path in source.rglob(pattern) if path.is_file()})
+    files = sorted({path for pattern in ANNOTATIONS for path in visible_files(source, f"**/{pattern}")})
     sets, problems = [], Problems()
     for split in CARD.splits:
         rows: list[dict[str, Any]] = []

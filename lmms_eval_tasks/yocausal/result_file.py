@@ -137,8 +137,9 @@ class PairLosses(TimedForm):
 
 
 def losses_by_timestep(answer: DenoisingResponse) -> dict[str, list[float]]:
-    """The loss of each direction, ``forward`` and ``backward``, at each of the answer's timesteps."""
-    assert answer.losses is not None
+    """The loss of each direction, ``forward`` and ``backward``, at each of the answer's timesteps, if it has any."""
+    if answer.losses is None:
+        return {side: [] for side in SIDES}
     counted = [window.latents for window in answer.windows]
     rule = str(answer.settings.get("combine", "latents"))
     return {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in SIDES}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cast_bench import ROW, answer_with_truth, row, write_release
+from cast_bench import EVIDENCE, ROW, answer_with_truth, row, write_release
 from expected import Expected
 from loguru import logger
 from metric_scores import score_all
@@ -18,7 +18,7 @@ from task_states import aggregations, docs_of, new_state, task_state
 from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS
-from lmms_eval_tasks.cast_bench.hooks import mean_box_area, size_of
+from lmms_eval_tasks.cast_bench.hooks import mean_box_area, read_settings, size_of
 from lmms_eval_tasks.cast_bench.submission import (
     FILES,
     OFFICIAL_METRICS,
@@ -27,9 +27,9 @@ from lmms_eval_tasks.cast_bench.submission import (
     read_asked,
 )
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings, convention_warnings
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
-from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
+from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import Outcome, QuestionText, Record
@@ -135,7 +135,11 @@ def test_boxes_that_look_otherwise_are_warned_of(tmp_path: Path, expected: Expec
     ):
         evidence = {"bboxes_in_range": {str(second): true for second in range(3)}}
         rows = [row(evidence, question=f"Why {letter}?") for letter in ascii_uppercase[:8]]
-        items = [process(doc, answer("B", said))["submission_rows"] for doc in docs(tmp_path, *rows)]
+        # Another question of the same clip is about what reaches to the end of its frame.
+        whole = row({"bboxes_in_range": {"0": [0, 0, 1920, 1080]}}, question="Why not?")
+        *asked, last = docs(tmp_path, *rows, whole)
+        items = [process(doc, answer("B", said))["submission_rows"] for doc in asked]
+        items.append(process(last, '{"answer_choice": "B"}')["submission_rows"])
         written, warnings = finish(items)
         assert written is None
         expected("\n".join(warnings))
@@ -164,6 +168,27 @@ def test_what_is_written_of_a_run(tmp_path: Path) -> None:
     keyless = process({**rows[0], "answer": None}, answer("B"))["submission_rows"]
     (*_, last) = finish([keyless], args)[1]
     assert last.endswith("The metrics are about the 0 of 1 questions that could be scored.")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "needed"),
+    [
+        ({"boxes": "yxyx_n1000"}, "yxyx_n1000 boxes need the size of each clip. Prepare the benchmark with its clips"),
+        ({"boxes": "xyxy_resized"}, "xyxy_resized boxes need the size of each clip. Prepare"),
+        (
+            {"boxes": "xyxy_resized", "sized": True},
+            "need the size of the frames that the model was shown. Name the pix",
+        ),
+    ],
+)
+def test_a_run_says_what_its_grounding_needs(kwargs: dict[str, Any], needed: str, tmp_path: Path) -> None:
+    sized = (1920, 1080) if kwargs.pop("sized", False) else None
+    settings = read_settings(kwargs, {})
+    question = EvidenceQuestion("q", "q", {}, "B", read_truth([EVIDENCE]), frame=sized)
+    said = read_evidence_answer(answer("B", [0, 0, 9, 9])).instances
+    (line,) = convention_warnings("CaST-Bench", [(question, said), (question, ())], settings.convention)
+    assert line.startswith("CaST-Bench: The grounding of 1 of 2 questions is not scored, and their answers are: ")
+    assert needed in line
 
 
 SIZES = ((640, 480), (320, 240), (640, 480))

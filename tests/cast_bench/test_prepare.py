@@ -12,6 +12,7 @@ from cast_bench import EVIDENCE, ROW, row, write_release
 from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
+from numbered_clips import lay_on_its_side, write_numbered
 from oracles import oracle_path
 from releases import write_clip
 from sample_runs import at
@@ -28,7 +29,8 @@ from lmms_eval_tasks.cast_bench.card import (
     type_definitions,
 )
 from lmms_eval_tasks.cast_bench.hooks import read_question, read_settings
-from lmms_eval_tasks.cast_bench.release import is_time, read_items
+from lmms_eval_tasks.cast_bench.release import frame_size, is_time, read_items
+from lmms_eval_tasks.cast_bench.report import references
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
@@ -180,3 +182,25 @@ def test_other_spellings_are_the_same_and_what_is_none_of_them_is_not_guessed() 
     assert {read_type(text) for text in TYPES["none"]} == {UNKNOWN}
     kinds = {**TYPES["kinds"], **{kind: kind for kind in OPTION_KINDS}}
     assert {text: read_option_kind(text) for text in kinds} == kinds
+
+
+@pytest.mark.parametrize(("degrees", "size"), [(0, (96, 80)), (90, (80, 96)), (180, (96, 80)), (270, (80, 96))])
+def test_the_size_of_a_clip_is_that_of_its_upright_frames(degrees: int, size: tuple[int, int], tmp_path: Path) -> None:
+    """True boxes and a model's are in pixels of what is shown, not of what is stored."""
+    clip = write_numbered(tmp_path / "phone.mp4", 4, (96, 80))
+    if degrees:
+        lay_on_its_side(clip, degrees)
+    assert tuple(frame_size(clip).values()) == size
+    clip.write_bytes(b"no video")
+    assert frame_size(clip) == {"width": None, "height": None}
+
+
+def test_a_run_of_the_public_questions_is_compared_with_their_leaderboard_and_any_other_with_the_full_set() -> None:
+    """People answered the full set alone."""
+    public, full, part = (references("cast_bench", items) for items in (80, 2066, 81))
+    assert [one.metric for one in public] == [one.metric for one in full]
+    assert not any(one.people for one in public) and full[0].people == part[0].people != ()
+    assert all("80 public questions" in one.note for one in public) and not any(one.note for one in (*full, *part))
+    values = [{str(model.model): model.value for model in one[0].published} for one in (public, full, part)]
+    assert values[0]["Claude-opus-4.7"] == 70.0 and values[1]["Gemini-2.5-Pro"] == 50.34 and values[1] == values[2]
+    assert "Claude-opus-4.7" not in values[1]

@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 import yaml
-from host_run import HostRun, own_command, run_host
+from cast_bench import answer_with_truth
+from host_run import HostRun, SampleWorld, own_command, run_host
 from oracles import oracle_path, read_oracle
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.finished.rescore import rescore
+from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 
-ORACLE = oracle_path("cast_bench")
-EXPECTED = read_oracle("cast_bench", "expected.json")
-QUESTIONS = [json.loads(line) for line in (ORACLE / "castbench_hf.jsonl").read_text("utf-8").splitlines()]
 TEMPLATE = Path(lmms_eval_tasks.__file__).parent / "cast_bench" / "_evidence_template_yaml"
 METRICS = "submissions/cast_bench_metrics.json"
 DEFAULTS = {"eps_overlap": 2, "tau_t": 0.5, "tau_st": 0.1, "use_coverage_aware_score": False, "bbox_format": "xyxy_px"}
@@ -45,7 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("cast") / "home"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
-        prepare(str(ORACLE / "castbench_hf.jsonl"))
+        prepare(str(oracle_path("cast_bench", "castbench_hf.jsonl")))
     return home
 
 
@@ -55,8 +54,8 @@ def replay(predictions: Path, home: Path, out: Path, *more: str, task: str = "ca
 
 
 def expected(model: str, **changes: Any) -> dict[str, Any]:
-    settings = {**DEFAULTS, **changes}
-    (run,) = [run for run in EXPECTED["runs"] if run["model"] == model and settings.items() <= run["settings"].items()]
+    settings, runs = {**DEFAULTS, **changes}, read_oracle("cast_bench", "expected.json")["runs"]
+    (run,) = [run for run in runs if run["model"] == model and settings.items() <= run["settings"].items()]
     return run
 
 
@@ -88,7 +87,7 @@ def check_official(run: HostRun, official: dict[str, Any], task: str = "cast_ben
 def test_public_predictions_score_as_the_official_evaluator_says(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = replay(ORACLE / "sonnet-4.6_predictions.jsonl", home, tmp_path / "run")
+    run = replay(oracle_path("cast_bench", "sonnet-4.6_predictions.jsonl"), home, tmp_path / "run")
     check_official(run, expected("sonnet-4.6"))
     scores = run.scores("cast_bench")
     assert (scores["unparsed_rate"], scores["unscored_rate"], scores["grounding_unscored_rate"]) == (0, 0, 0)
@@ -97,7 +96,9 @@ def test_public_predictions_score_as_the_official_evaluator_says(
     # What it submits is read again, here with boxes in another order.
     rows = run.submission("submissions/cast_bench_predictions.jsonl")
     assert [list(row) for row in rows] == [["prompt", "predict"]] * 80
-    assert all(row["question"] in line["prompt"] for row, line in zip(QUESTIONS, rows, strict=True))
+    questions = oracle_path("cast_bench", "castbench_hf.jsonl").read_text("utf-8").splitlines()
+    for row, line in zip(map(json.loads, questions), rows, strict=True):
+        assert row["question"] in line["prompt"]
     submitted = run.submission_file("submissions/cast_bench_predictions.jsonl")
     other = replay(submitted, home, tmp_path / "other", env={"LMMS_EVAL_TASKS_BOXES": "yxyx_px"})
     check_official(other, expected("sonnet-4.6", bbox_format="yxyx_px"))
@@ -111,8 +112,8 @@ def test_public_predictions_score_as_the_official_evaluator_says(
     assert new["im_viou"] == pytest.approx(scores["im_viou"])
 
 
-def test_settings_come_from_the_task_on_two_ranks(home: Path, tmp_path: Path) -> None:
-    """Of a YAML of one's own with our template; the run can be scored again once its files are gone."""
+def one_of_ones_own(tmp_path: Path) -> Path:
+    """The folder of a YAML of one's own with our template, with other thresholds for `replay`."""
     pointer = tmp_path / "tasks" / "test.json"
     pointer.parent.mkdir()
     pointer.write_text('{"benchmark": "cast_bench", "split": "test"}')
@@ -124,17 +125,45 @@ def test_settings_come_from_the_task_on_two_ranks(home: Path, tmp_path: Path) ->
         "lmms_eval_specific_kwargs": {"default": {"tau_st": 0.9}, "replay": {"eps_overlap": 1, "tau_st": 0.3}},
     }
     (pointer.parent / "mine.yaml").write_text(yaml.safe_dump(task))
+    return pointer.parent
+
+
+def test_settings_come_from_the_task_on_two_ranks(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """The truth given back as an answer is right at any threshold; the run can be scored again once its files are
+    gone."""
+    released = (sample_world.folder / "cast_bench" / "castbench_hf.jsonl").read_text("utf-8").splitlines()
+    rows = list(map(json.loads, released))
+    home = sample_world.home
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+        ids = load_table("cast_bench", "test", require_clips=False)["item_id"]
+    said = [{"id": name, "response": answer_with_truth(row)} for name, row in zip(ids, rows, strict=True)]
+    # One answer is wrong, and one names no evidence.
+    said[0]["response"] = said[0]["response"].replace(f'"answer_choice": "{rows[0]["answer"]}"', '"answer_choice": "Z"')
+    said[1]["response"] = json.dumps({"instances": [], "answer_choice": rows[1]["answer"]})
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    folder = one_of_ones_own(tmp_path)
     run = replay(
-        ORACLE / "qwen3vl-8b_predictions.jsonl", home, tmp_path / "out", "--include_path", str(pointer.parent),
-        task="cast_bench_mine", ranks=2,
-    )  # fmt: skip
-    check_official(run, expected("qwen3vl-8b", eps_overlap=1, tau_st=0.3), "cast_bench_mine")
-    assert [row["prompt"] for row in run.submission("submissions/cast_bench_predictions.jsonl")] == [
-        sample["input"] for sample in run.samples_in_order("cast_bench_mine")
-    ]
+        tmp_path / "said.jsonl", home, tmp_path / "out", "--include_path", str(folder), task="cast_bench_mine", ranks=2
+    )
+    assert run.status == 0, run.output
+    scores, share = run.scores("cast_bench_mine"), 100 / len(rows)
+    assert scores["accuracy"] == pytest.approx(100 - share) and scores["spurious"] == pytest.approx(share)
+    config = json.loads(run.submission_file(METRICS).read_text("utf-8"))["config"]
+    assert (config["eps_overlap"], config["tau_st"]) == (1, 0.3)
+    prompts = [row["prompt"] for row in run.submission("submissions/cast_bench_predictions.jsonl")]
+    assert prompts == [sample["input"] for sample in run.samples_in_order("cast_bench_mine")]
     (path,) = run.out.glob("*_scores.json")
     (part,) = json.loads(path.read_text(encoding="utf-8"))["parts"]
     assert (part["name"], part["benchmark"]) == ("cast_bench_mine", "cast_bench")
-    shutil.rmtree(pointer.parent)
+    shutil.rmtree(folder)
     assert "scores equal" in own_command(home, "rescore", run.out).stdout
     assert "cast_bench_mine" in own_command(home, "report", run.out).stdout
+
+
+def test_settings_of_a_task_give_the_official_numbers_on_two_ranks(home: Path, tmp_path: Path) -> None:
+    run = replay(
+        oracle_path("cast_bench", "qwen3vl-8b_predictions.jsonl"), home, tmp_path / "out",
+        "--include_path", str(one_of_ones_own(tmp_path)), task="cast_bench_mine", ranks=2,
+    )  # fmt: skip
+    check_official(run, expected("qwen3vl-8b", eps_overlap=1, tau_st=0.3), "cast_bench_mine")

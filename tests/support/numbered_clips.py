@@ -31,6 +31,12 @@ def number_of(picture: NDArray[np.uint8]) -> int:
     return sum(int(brightness > 128) << bit for bit, brightness in enumerate(centres))
 
 
+def bars_of(picture: NDArray[np.uint8]) -> int:
+    """The number that a picture of a clip in `tests/utils/data/clips` carries, as six bars of 20 pixels, the lowest
+    digit on the left."""
+    return sum(int(picture[20, 12 + 20 * bit].mean() > 128) << bit for bit in range(6))
+
+
 def write_numbered(
     path: Path,
     count: int,

@@ -41,3 +41,8 @@ def measurement(name: str) -> ModuleType:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.syspath_prepend(ROOT / "benchmarks")
         return importlib.import_module(name)
+
+
+def evidence_path(*names: str) -> Path:
+    """A file of public results or clips, in the folder `evidence` beside that of ORACLES; skips as `oracle_path`."""
+    return oracle_path("..", "evidence", *names)

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from lmms_eval_tasks.construct.annotate.plan import SEPARATOR, Plan, PlannedItem, as_csv
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import visible_files
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_object
 from lmms_eval_tasks.utils.core.text import quote
 from lmms_eval_tasks.utils.people.inquiries import Decision, Inquiry, InquiryForm, decide
@@ -131,7 +132,7 @@ RATED_COLUMNS = ("item", "version", "item_id", "annotator")
 
 
 def read_answer_files(plan: Plan, paths: Sequence[Path], inquiry: Inquiry) -> list[AnswerFile]:
-    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (visible_files(path, "*.json") if path.is_dir() else [path])]
     digest, own = plan_digest(plan), plan.by_annotator
     problems, read = Problems(), dict[str, AnswerFile]()
     for path in files:

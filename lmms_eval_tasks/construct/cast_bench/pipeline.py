@@ -29,7 +29,7 @@ from lmms_eval_tasks.construct.engine.running import Pipeline
 from lmms_eval_tasks.construct.engine.steps import Step
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.files import visible_files, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
 from lmms_eval_tasks.utils.data.clips import NEAR, clip_lengths
@@ -86,7 +86,7 @@ def find_clips(config: CastBenchConfig) -> list[Path]:
     for name, folder in (("clips", config.clips), ("tracks", config.tracks)):
         if not folder.is_dir():
             problems.add(name, f"Expected a folder, but there is none at {folder}.")
-    clips = sorted(path for path in config.clips.glob(f"*{SUFFIX}") if path.is_file()) if not problems else []
+    clips = visible_files(config.clips, f"*{SUFFIX}") if not problems else []
     if not problems and not clips:
         problems.add("clips", f"Expected files *{SUFFIX}, but got none in {config.clips}.")
     problems.raise_if_any("Nothing can be built", "nothing was asked")

@@ -3,6 +3,7 @@ settings of tasks that ask for boxes and times."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -360,8 +361,6 @@ OUTSIDE_MARGIN = 0.05
 """Share of the frame's size by which a box may leave it; models overshoot edges a little."""
 SHARP_FACTOR, SHARP_STEP = 1.5, 0.1
 """Mean IoU rises sharply where it grows by this factor and by this much."""
-ASSUMED_FRAME = (1920, 1080)
-"""What the official script takes for a clip of unknown size. Here conventions are tried on it and nothing is scored."""
 
 Answers = Iterable[tuple[EvidenceQuestion, Sequence[EvidenceInstance]]]
 
@@ -380,7 +379,12 @@ class ConventionDiagnosis:
 
 
 def diagnose_convention(answers: Answers, declared: BoxConvention) -> ConventionDiagnosis:
-    """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried."""
+    """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
+
+    Conventions are tried on a clip of unknown size as if it reached as far as its true boxes do. Nothing is scored so.
+    """
+    answers = list(answers)
+    extents = _extents(question for question, _ in answers)
     best_ious: dict[BoxConvention, list[float]] = {convention: [] for convention in BoxConvention}
     outside: list[bool] = []
     frames_assumed = False
@@ -391,7 +395,7 @@ def diagnose_convention(answers: Answers, declared: BoxConvention) -> Convention
             true.setdefault(second, []).append(box)
         for second, box in _boxes(instances):
             for convention, best in best_ious.items():
-                pixels = _convert(box, convention, question.frame or ASSUMED_FRAME, question.seen)
+                pixels = _convert(box, convention, question.frame or extents.get(question.group_id), question.seen)
                 best.append(_best_iou(pixels, true.get(second, ())))
             pixels = _convert(box, declared, question.frame, question.seen)
             if question.frame and pixels:
@@ -418,6 +422,20 @@ def diagnose_convention(answers: Answers, declared: BoxConvention) -> Convention
     )
 
 
+def _extents(questions: Iterable[EvidenceQuestion]) -> dict[str, FrameSize]:
+    """Return how far to the right and down the true boxes of each group reach, whose questions are about one clip.
+
+    A frame that is assumed alike for all clips would hide that boxes are normalised: upright clips, and those of
+    another resolution, would fit no better when read so.
+    """
+    extents: dict[str, FrameSize] = {}
+    for question in questions:
+        for _, (_, _, right, bottom) in _boxes(question.truth):
+            width, height = extents.get(question.group_id, (1, 1))
+            extents[question.group_id] = max(width, math.ceil(right)), max(height, math.ceil(bottom))
+    return extents
+
+
 def _boxes(instances: Iterable[EvidenceInstance]) -> Iterator[tuple[int, Box]]:
     for instance in instances:
         for evidence in instance.evidences:
@@ -436,10 +454,11 @@ def _best_iou(box: Box | None, true: Sequence[Box]) -> float:
 
 
 def convention_warnings(title: str, answers: Answers, declared: BoxConvention) -> list[str]:
-    """The warning where boxes look as if they were written in another convention; empty where they do not.
+    """Warnings where boxes look as if they were written in another convention, and where a size that they need lacks.
 
-    They do where most of them leave their frames, or where another convention raises their mean IoU with true boxes of
-    the same second by half and by 0.1 at least. With fewer than 20 boxes nothing is suspected.
+    They look so where most of them leave their frames, or where another convention raises their mean IoU with true
+    boxes of the same second by half and by 0.1 at least. With fewer than 20 boxes nothing is suspected. A clip of
+    unknown size is taken to end with its true boxes for this comparison alone.
 
     Args:
         title: The benchmark's.
@@ -447,9 +466,29 @@ def convention_warnings(title: str, answers: Answers, declared: BoxConvention) -
         declared: The convention in which the run is scored.
 
     Returns:
-        One message for the user, or none.
+        Messages for the user.
     """
-    diagnosis = diagnose_convention(answers, declared)
+    answers = list(answers)
+    return [*_suspicion(title, diagnose_convention(answers, declared), declared), *_lacks(title, answers, declared)]
+
+
+def _lacks(title: str, answers: Answers, declared: BoxConvention) -> list[str]:
+    """Return what is needed to score the grounding of questions that lack a size; empty if none does."""
+    reasons = [_grounding_reason(question, instances, declared) for question, instances in answers]
+    lacking = sum(reason not in (None, UnscoredReason.NO_CLIP.value) for reason in reasons)
+    if not lacking:
+        return []
+    needs = (
+        f"the size of the frames that the model was shown. Name the pixels that its adapter allowed: {BOXES}={EXAMPLE}"
+        if declared is BoxConvention.XYXY_RESIZED and all(question.frame for question, _ in answers)
+        else f"the size of each clip. Prepare the benchmark with its clips, then score the responses again with "
+        f"{BOXES}={declared.value}"
+    )
+    counted = f"The grounding of {lacking:,} of {len(reasons):,} questions is not scored"
+    return [f"{title}: {counted}, and their answers are: {declared.value} boxes need {needs}."]
+
+
+def _suspicion(title: str, diagnosis: ConventionDiagnosis, declared: BoxConvention) -> list[str]:
     if not diagnosis.suspicious:
         return []
     sentences = [f"{title}'s boxes were read as {declared.value}, and do not look it:"]
@@ -460,7 +499,7 @@ def convention_warnings(title: str, answers: Answers, declared: BoxConvention) -
         name = diagnosis.suspected.value
         assumed, first = "", ""
         if diagnosis.frames_assumed and (diagnosis.suspected.normalised or declared.normalised):
-            assumed = " and clips of unknown size taken for {:.0f}×{:.0f}".format(*ASSUMED_FRAME)
+            assumed = ", and clips of unknown size as if they ended with their true boxes"
         if diagnosis.frames_assumed and diagnosis.suspected.normalised:
             first = "prepare the benchmark with its clips, which tell their sizes, and "
         sentences.append(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
-DENOISING_READER = "denoising reader 1"
+DENOISING_READER = "denoising reader 2"
 """Name and version of what reads such answers, for a run's card: the version moves when it reads any otherwise."""
 
 Value = TypeVar("Value")
@@ -83,7 +83,8 @@ class DenoisingResponse(LossAnswer):
             ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``no_caption``, ``out_of_memory`` and ``failed``.
         loss: The loss of each direction, ``forward`` and ``backward``, combined over windows and timesteps by the
             protocol's rule; None with an error.
-        losses: For each direction ``[window][timestep]``, averaged over noise draws; None with an error.
+        losses: For each direction ``[window][timestep]``, averaged over noise draws; None with an error, or where a
+            loss alone is known, which then has no timesteps and no windows.
         timesteps: On a scale of 0 (clean) to 1000 (noise).
         windows: Of each window the positions of its first frame and after its last (``start``, ``stop``), how many
             frames it borrows from earlier, and how many of its latent frames are skipped and count (``latents``).
@@ -113,7 +114,7 @@ class DenoisingResponse(LossAnswer):
 def read_denoising(text: object) -> DenoisingResponse | None:
     """Read an answer, given as JSON text; None where it is not one. Nothing raises an error.
 
-    An answer with neither losses nor an error is not one, nor is one whose losses are not a number for each of its
+    An answer with neither a loss nor an error is not one, nor is one whose losses are not a number for each of its
     windows and timesteps, from which `loss` could have come.
     """
     answer = _read(DenoisingResponse, text)
@@ -130,7 +131,9 @@ def _read(form: type[Answer], text: object) -> Answer | None:
 
 
 def _is_whole(answer: DenoisingResponse) -> bool:
-    if answer.losses is None or not answer.timesteps or not any(window.latents > 0 for window in answer.windows):
+    if answer.losses is None:
+        return not (answer.timesteps or answer.windows)
+    if not answer.timesteps or not any(window.latents > 0 for window in answer.windows):
         return False
     tables = (answer.losses.forward, answer.losses.backward)
     return all(
@@ -201,6 +204,23 @@ def lowest_clip(losses: Sequence[float]) -> str:
         return NON_FINITE
     lowest = [place for place, loss in enumerate(losses) if loss == min(losses)]
     return ascii_uppercase[lowest[0]] if len(lowest) == 1 else TIE
+
+
+def losses_of(clips: Sequence[str], losses: Mapping[str, float], item_id: str, is_pair: bool) -> str | None:
+    """The answer of a model that measured these losses of clips; None where a clip's loss lacks.
+
+    Args:
+        clips: Names of an item's clips, in the order in which they are shown.
+        losses: A loss by the name of its clip.
+        item_id: The item.
+        is_pair: Whether the task takes losses of a clip and its reversal, or else of any clips.
+    """
+    if any(clip not in losses for clip in clips):
+        return None
+    found = [losses[clip] for clip in clips]
+    if is_pair:
+        return DenoisingResponse(item_id=item_id, loss=Directed(forward=found[0], backward=found[1])).to_json()
+    return ClipLosses(losses=found).to_json()
 
 
 def guess_losses(clips: int) -> tuple[str, ...]:

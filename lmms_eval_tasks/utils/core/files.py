@@ -53,7 +53,7 @@ def name_full_disk(error: BaseException, *folders: Path) -> BaseException:
     named = isinstance(error.filename, (str, bytes))
     places = [Path(os.fsdecode(error.filename)).parent] if named else list(folders)
     if not places or (not named and error.errno == errno.ENOSPC):
-        data = os.environ.get(HOME) or os.environ.get("HF_HOME") or "~"
+        data = os.environ.get(HOME) or os.environ.get("HF_HOME") or ("~" if has_home() else ".")
         places += [Path(), Path(data).expanduser(), Path(tempfile.gettempdir())]
     return FullDisk(error.errno, "", str(min(places, key=free_space).absolute()))
 
@@ -68,6 +68,15 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
         if named is error:
             raise
         raise named from error
+
+
+def has_home() -> bool:
+    """Whether there is a home folder, which a user id that a container was given may lack."""
+    try:
+        Path.home()
+    except RuntimeError:
+        return False
+    return True
 
 
 def free_space(folder: Path) -> int:
@@ -88,6 +97,17 @@ def open_regular(path: Path) -> BinaryIO:
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "It is no regular file", str(path))
     return path.open("rb")
+
+
+def is_visible(path: PurePosixPath | Path) -> bool:
+    """Whether neither a file nor a folder on a relative path to it is hidden, as those are that systems and editors
+    leave behind: ``.DS_Store``, and ``._clip.mp4`` beside ``clip.mp4``."""
+    return not any(part.startswith(".") for part in path.parts)
+
+
+def visible_files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files below a folder that match a pattern and are not hidden, in the order of their paths."""
+    return sorted(path for path in folder.glob(pattern) if is_visible(path.relative_to(folder)) and path.is_file())
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:

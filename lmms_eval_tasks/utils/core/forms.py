@@ -139,12 +139,28 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
 
 
 def read_parquet(path: Path) -> pyarrow.Table:
+    """Return the table of a file, with texts and lists in one form, however its writer kept them."""
     import pyarrow.parquet
 
     open_regular(path).close()
     # `read_table` would take the names of folders for columns of the table; a name need not be UTF-8.
     with pyarrow.OSFile(os.fsencode(path)) as source, pyarrow.parquet.ParquetFile(source) as file:
-        return file.read()
+        table = file.read()
+    plain = pyarrow.schema([field.with_type(_plain_type(field.type)) for field in table.schema], table.schema.metadata)
+    return table if plain.equals(table.schema) else table.cast(plain)
+
+
+def _plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """Return the type that holds the same values as those of a dictionary or a view, for programs that know neither."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return pa.string() if pa.types.is_string_view(kind) else pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain_type(kind.value_type)))
+    return kind
 
 
 MISMATCH = "mismatch"

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import file_sha256
+from lmms_eval_tasks.utils.core.files import file_sha256, visible_files
 from lmms_eval_tasks.utils.core.work import Progress, in_parallel, no_progress
 from lmms_eval_tasks.utils.data.pictures import h264_file, rgb_of, upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -33,6 +33,61 @@ MATROSKA = "matroska,webm"
 _BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"styp", b"sidx", b"moof", b"pnot"})
 _EBML = bytes.fromhex("1a45dfa3")
 _MOST_PARTS = 100_000
+
+
+PREVIEW = 0.1
+"""A picture track that has less than this share of the pictures of another one of its file is a preview of it."""
+
+
+def open_film(path: Path) -> tuple[Any, Any]:
+    """Open a file and find its film among its tracks of pictures.
+
+    Neither a cover picture nor a preview is the film. Of several others it is the one that the file marks as its
+    default, then the longest, then the first. Tracks are counted only where there are several.
+
+    Returns:
+        The container (``av.container.InputContainer``) and the film's stream, from which nothing was read.
+
+    Raises:
+        av.FFmpegError, OSError, ValueError: it cannot be opened.
+        IndexError: it has no film.
+    """
+    import av
+
+    container = av.open(str(path))
+    tracks = [stream for stream in container.streams.video if not is_cover(stream)]
+    if not tracks:
+        container.close()
+        raise IndexError("there is no film")
+    if len(tracks) == 1:
+        return container, tracks[0]
+    with container:
+        ends = _ends_of_pictures(container, tracks)
+        most = max(map(len, ends.values()))
+        films = [stream for stream in tracks if len(ends[stream.index]) >= PREVIEW * most]
+        marked = [stream for stream in films if stream.disposition & av.stream.Disposition.default]
+        film = max(marked or films, key=lambda stream: max(ends[stream.index], default=0.0)).index
+    container = av.open(str(path))
+    return container, container.streams[film]
+
+
+def _ends_of_pictures(container: Any, tracks: Sequence[Any]) -> dict[int, list[float]]:
+    """Return by a track's number the seconds at which each of its pictures ends, of those that can be read."""
+    import av
+
+    ends: dict[int, list[float]] = {stream.index: [] for stream in tracks}
+    with suppress(av.FFmpegError):
+        for packet in container.demux(*tracks):
+            if packet.size and packet.pts is not None:
+                ends[packet.stream.index].append(float((packet.pts + (packet.duration or 0)) * packet.time_base))
+    return ends
+
+
+def is_cover(stream: Any) -> bool:
+    """Whether a track is a picture that was attached to the film, as players show it in a list."""
+    from av.stream import Disposition
+
+    return bool(stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails))
 
 
 def first_second(container: Any) -> float:
@@ -185,8 +240,8 @@ class FrameStream(FrameTimes):
 
         self._errors = (av.FFmpegError, OSError, ValueError, IndexError)
         try:
-            self._container = av.open(str(self._path))
-            self._stream = stream = self._container.streams.video[0]
+            self._container, self._stream = open_film(self._path)
+            stream = self._stream
             context = stream.codec_context
             if self._threads:
                 stream.thread_type, context.thread_count = "AUTO", self._threads
@@ -261,7 +316,8 @@ class FrameStream(FrameTimes):
         """Return the length that the file states for its pictures; None for none, or one for its sound as well."""
         if own := _LENGTH.fullmatch(self._stream.metadata.get("DURATION", "")):  # as Matroska has it
             return since_first_second(self._container, int(own[1]) * 3600 + int(own[2]) * 60 + float(own[3]))
-        return length_in_seconds(self._container) if len(self._container.streams) == 1 else None
+        others = [stream for stream in self._container.streams if stream.type != "video" or not is_cover(stream)]
+        return length_in_seconds(self._container) if len(others) == 1 else None
 
     def seconds_of_last_frame(self) -> float:
         """Return the time of the last decoded frame, in seconds from the first one."""
@@ -280,12 +336,13 @@ PLACEHOLDER_SIDE = 224
 def videos_below(folder: Path) -> list[Path]:
     """The files in a folder, and in those in it, that are videos by their suffix; in the order of their paths.
 
-    A suffix is one of .avi, .m4v, .mkv, .mov, .mp4 and .webm, in capitals or not. No file is opened.
+    A suffix is one of .avi, .m4v, .mkv, .mov, .mp4 and .webm, in capitals or not. Hidden files, whose names begin with
+    a dot, are left out, as are those in hidden folders. No file is opened.
 
     Raises:
         InputError: there is none.
     """
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file())
+    found = [path for path in visible_files(folder, "**/*") if path.suffix.lower() in VIDEO_SUFFIXES]
     if not found:
         raise InputError(f"{folder} holds no video ({', '.join(sorted(VIDEO_SUFFIXES))}).")
     return found
@@ -316,9 +373,9 @@ def clip_seconds(path: Path) -> float | None:
     import av
 
     try:
-        with av.open(str(path)) as container:
-            return length_in_seconds(container) if container.streams.video else None
-    except (av.FFmpegError, OSError, ValueError):
+        with open_film(path)[0] as container:
+            return length_in_seconds(container)
+    except (av.FFmpegError, OSError, ValueError, IndexError):
         return None
 
 
@@ -496,10 +553,7 @@ class PyavFrames:
         return min(max(number, 0), self.count - 1)
 
     def _open(self) -> None:
-        import av
-
-        self._container = av.open(str(self._path))
-        self._stream = self._container.streams.video[0]
+        self._container, self._stream = open_film(self._path)
         self._stream.thread_type = "AUTO"
         self._stream.codec_context.thread_count = self._threads
 

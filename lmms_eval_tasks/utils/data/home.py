@@ -36,7 +36,11 @@ def home() -> Path:
     """Return the data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME or ~/.cache/huggingface."""
     chosen = os.environ.get(HOME)
     hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
-    path = Path(chosen or f"{hub}/lmms_eval_tasks").expanduser().absolute()
+    try:
+        path = Path(chosen or f"{hub}/lmms_eval_tasks").expanduser().absolute()
+    except RuntimeError as error:  # a user id that a container was given, of no known user
+        named = f"{chosen} of {HOME}" if chosen else "a home folder to keep data in"
+        raise InputError(f"Expected {named}, but this user has none. Set {HOME} to a folder.") from error
     if not is_utf8(str(path)):
         raise InputError(f"Expected the data home to have a path in UTF-8, but got {path}. Set {HOME} to another one.")
     return path

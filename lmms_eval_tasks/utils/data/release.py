@@ -10,11 +10,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import BLOCK, is_safe, open_regular, read_blocks
+from lmms_eval_tasks.utils.core.files import BLOCK, is_safe, is_visible, open_regular, read_blocks
 from lmms_eval_tasks.utils.core.text import first_line, summarize_names
 
 LARGEST_METADATA = 1 << 24
@@ -137,11 +137,12 @@ class Release:
 
     def holds(self, folder: str) -> bool:
         path = self.root / folder
-        return path.is_dir() and any(True for _ in path.iterdir())
+        return path.is_dir() and any(is_visible(PurePosixPath(entry.name)) for entry in path.iterdir())
 
     def files(self, folder: str) -> list[str]:
         path = self.root / folder
-        return sorted(f"{folder}/{file.name}" for file in path.iterdir() if file.is_file()) if path.is_dir() else []
+        names = (file.name for file in path.iterdir() if file.is_file()) if path.is_dir() else ()
+        return sorted(f"{folder}/{name}" for name in names if is_visible(PurePosixPath(name)))
 
     def is_marked(self, marker: str) -> bool:
         return self.holds(marker) if marker.endswith("/") else (self.root / marker).is_file()
@@ -159,7 +160,8 @@ def open_release(source: Path, title: str, markers: Iterable[str], roots: Iterab
 
     It gives an object with ``read(name)`` (the bytes of a small file, None where there is none), ``holds(folder)``
     (whether there is anything in it), ``files(folder)`` (the names of the files in it, in alphabetical order) and
-    ``clip(name)`` (what `building` takes for a clip). Names are paths below the release's root, with slashes.
+    ``clip(name)`` (what `building` takes for a clip). Names are paths below the release's root, with slashes; hidden
+    files, whose names begin with a dot, are not listed.
 
     Args:
         source: the folder or archive.

@@ -200,9 +200,8 @@ def _prepared_rows(source: Path) -> list[Mapping[str, Any]]:
     from pyarrow import types
 
     def is_plain(data_type: Any) -> bool:
-        value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
         kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
-        return types.is_null(value_type) or any(is_kind(value_type) for is_kind in kinds)
+        return types.is_null(data_type) or any(is_kind(data_type) for is_kind in kinds)
 
     try:
         table = forms.read_parquet(source)

@@ -191,3 +191,19 @@ def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
     assert read_parquet(path).column_names == ["column"]
     with pytest.raises(IsADirectoryError):
         read_parquet(path.parent)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()), pa.list_(pa.string_view())]
+)
+def test_texts_of_a_table_are_texts_however_they_are_kept(kind: pa.DataType, tmp_path: Path) -> None:
+    """As polars writes views, and pandas dictionaries of categories."""
+    rows = [["one", "two"], ["one"], None] if pa.types.is_list(kind) else ["one", "one", None]
+    is_dictionary = pa.types.is_dictionary(kind)
+    column = pa.array(rows, pa.string()).dictionary_encode() if is_dictionary else pa.array(rows, kind)
+    pq.write_table(pa.table({"column": column}), tmp_path / "table.parquet")
+    table = read_parquet(tmp_path / "table.parquet")
+    assert table.column("column").to_pylist() == rows
+    found = table.schema.field("column").type
+    found = found.value_type if pa.types.is_list(found) else found
+    assert pa.types.is_string(found) or pa.types.is_large_string(found)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
-from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, write_numbered
+from numbered_clips import bars_of, cut_off, lay_on_its_side, number_of, pictures_by, write_numbered
 from releases import write_clip
 from small_clips import write_noise
 
+from lmms_eval_tasks.cast_bench.release import frame_size
+from lmms_eval_tasks.host.model.readers import StandIn
+from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
 from lmms_eval_tasks.sample.drawn_clips import write_clip as write_film
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.clips import (
@@ -27,11 +32,13 @@ from lmms_eval_tasks.utils.data.clips import (
     missing_bytes,
     source_of,
     unreadable,
+    videos_below,
 )
 from lmms_eval_tasks.utils.data.made import show_reversed, show_shuffled
 from lmms_eval_tasks.utils.data.prepare import link
-from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.data.release import UnreadableClip, open_release
 
+CLIPS = Path(__file__).parent / "clips"
 TIMES = [0, 10, 12, 13, 40, 41, 60, 100, 101, 102, 103, 150, 160, 161, 170, 180, 190, 200, 201, 300]
 ORDERS = ([11, 12, 13], [5, 19, 5], [18, 3], [0, 7, 14], [13], [12], [2, 1, 0], [10])
 
@@ -149,6 +156,92 @@ def test_seconds_count_from_where_a_clip_begins(kind: str) -> None:
         assert reader.seconds == clip_seconds(clip) == stream.stated_seconds() == 2.0
 
 
+@pytest.mark.parametrize("name", ["cover_before_tracks.mp4", "preview_first.mp4", "preview_first.mkv", "frag.mp4"])
+def test_the_film_is_read_by_all_readers_and_neither_its_cover_nor_its_preview(name: str) -> None:
+    """The film has 60 frames, 30 a second, with the numbers 0 to 59 as bars; a preview has 2."""
+    clip, numbers = CLIPS / name, list(range(60))
+    reader = PyavFrames(clip)
+    assert (reader.count, reader.seconds) == (60, 2.0) and reader.fps == pytest.approx(30, abs=0.5)
+    assert [bars_of(picture) for picture in reader.read(numbers)] == numbers
+    with FrameStream(clip) as stream:
+        assert [bars_of(stream.pixels(frame, "rgb24")) for frame in stream.frames()] == numbers
+        assert stream.size == (160, 120) and stream.stated_frames in (0, 60)
+    assert clip_seconds(clip) == 2.0 and is_readable(clip, whole=True)
+    shown, facts, _ = StandIn()({"video": str(clip), "nframes": 20})
+    assert facts["total_num_frames"] == 60
+    assert [bars_of(picture.permute(1, 2, 0).numpy()) for picture in shown] == facts["frames_indices"]
+    assert frame_size(clip) == {"width": 160, "height": 120}
+    if name == "frag.mp4":
+        assert [bars_of(picture) for picture in pictures_by("decord", clip)] != numbers, "as the hazard says"
+        assert "fragmented MP4" in KNOWN_HAZARDS["decord_other_frames"].effect
+
+
+def tracks(path: Path, *films: tuple[int, int, bool]) -> Path:
+    """A file with tracks of pictures: of each its width, its frames at 10 a second, and whether it is the default."""
+    with av.open(str(path), "w") as container:
+        streams = []
+        for width, _, is_default in films:
+            stream = container.add_stream("mpeg4", rate=10)
+            stream.width, stream.height, stream.pix_fmt = width, 48, "yuv420p"
+            stream.disposition = av.stream.Disposition.default.value if is_default else 0
+            streams.append(stream)
+        for stream, (width, frames, _) in zip(streams, films, strict=True):
+            for _ in range(frames):
+                picture = np.zeros((48, width, 3), np.uint8)
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+            container.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("films", "width"),
+    [
+        ([(64, 20, False), (96, 20, True), (128, 30, False)], 96),  # the default one
+        ([(64, 20, False), (96, 30, False), (128, 20, False)], 96),  # the longest
+        ([(64, 20, True), (96, 30, True)], 96),  # the longest of the default ones
+        ([(64, 20, False), (96, 20, False)], 64),  # the first
+        ([(64, 1, True), (96, 30, False)], 96),  # a preview is none, though it is marked
+    ],
+)
+def test_of_several_films_one_is_read(films: list[tuple[int, int, bool]], width: int, tmp_path: Path) -> None:
+    clip = tracks(tmp_path / "clip.mkv", *films)
+    reader = PyavFrames(clip)
+    assert reader.read([0]).shape == (1, 48, width, 3)
+    assert reader.count == next(frames for own, frames, _ in films if own == width)
+    with FrameStream(clip) as stream:
+        assert stream.size == (width, 48)
+
+
+def test_a_cover_alone_is_no_film(tmp_path: Path) -> None:
+    """As a piece of music has one."""
+    content = (CLIPS / "cover_before_tracks.mp4").read_bytes()
+    song = tmp_path / "song.mp4"
+    # The film's track is free space now, and the cover is left.
+    song.write_bytes(content.replace(b"trak", b"free"))
+    for read in (PyavFrames, lambda path: FrameStream(path).__enter__()):
+        with pytest.raises(UnreadableClip, match="cannot be opened"):
+            read(song)
+    assert clip_seconds(song) is None and not is_readable(song)
+
+
+def test_hidden_files_are_no_videos(tmp_path: Path) -> None:
+    """As a Mac leaves them on a disk that others read."""
+    kept = [write_clip(tmp_path / name) for name in ("a.mp4", "b.c.MP4", "below/a.mp4")]
+    for name in ("._a.mp4", ".hidden/a.mp4", "below/._a.mp4", ".DS_Store"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(kept[0], tmp_path / name)
+    assert videos_below(tmp_path) == sorted(kept)
+    (tmp_path / "release" / "clips").mkdir(parents=True)
+    (tmp_path / "release" / "list.json").write_text("[]")
+    (tmp_path / "release" / "clips" / "._a.mp4").write_text("")
+    with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
+        for name in ("list.json", "clips/._a.mp4"):
+            archive.writestr(name, "")
+    for source in (tmp_path / "release", tmp_path / "release.zip"):
+        with open_release(source, "Test", ["list.json"], [""]) as release:
+            assert not release.holds("clips") and release.files("clips") == []
+
+
 def test_damaged_and_missing_frames_are_not_shown_and_others_are(make: Callable[[str], Path], tmp_path: Path) -> None:
     (tmp_path / "text.mp4").write_text("no video")
     with pytest.raises(UnreadableClip, match="cannot be opened"):
@@ -223,9 +316,6 @@ def test_a_clip_and_an_order_are_no_path_and_equal_nothing_else(tmp_path: Path) 
     assert source_of(str(clip)) == source_of(clip) == (clip, "")
     with pytest.raises(UnreadableClip, match="clip"):
         PyavFrames(one)
-
-
-CLIPS = Path(__file__).parent / "clips"
 
 
 def test_a_clip_is_readable_and_what_is_damaged_inside_is_found_by_decoding_to_the_end(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import pwd
 import shutil
 import time
 from pathlib import Path
@@ -14,11 +16,12 @@ from refusals import refusal
 from releases import QUESTION, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
+from lmms_eval_tasks.host.checks import describe_unready
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core import files as swapping
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import swap
+from lmms_eval_tasks.utils.core.files import FullDisk, name_full_disk, swap
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, home, media_path, read_manifest, table_path
 from lmms_eval_tasks.utils.data.prepare import preparing
@@ -41,6 +44,29 @@ def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", "/ho\udcffme")
     with pytest.raises(InputError, match="Expected the data home to have a path in UTF-8"):
         home()
+
+
+def test_a_user_without_a_home_is_sent_to_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a container's is that runs under a user id that no user has."""
+
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert home() == tmp_path / "home"
+    (asked,) = [reason for reason in (describe_unready({}) or "").split("\n\n") if "HF_HOME" in reason]
+    assert "LMMS_EVAL_TASKS_HOME" in asked
+    full = name_full_disk(OSError(errno.ENOSPC, "full"), tmp_path)
+    assert isinstance(full, FullDisk)
+    monkeypatch.delenv("LMMS_EVAL_TASKS_HOME")
+    monkeypatch.delenv("HF_HOME", raising=False)
+    line = "Expected a home folder to keep data in, but this user has none. Set LMMS_EVAL_TASKS_HOME to a folder."
+    assert refusal(home) == line
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", "~/data")
+    assert refusal(home).startswith("Expected ~/data of LMMS_EVAL_TASKS_HOME, but this user has none.")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    assert "HF_HOME" not in (describe_unready({}) or "")
 
 
 def test_a_home_that_cannot_be_written_is_refused_at_once(

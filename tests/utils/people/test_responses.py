@@ -81,6 +81,10 @@ def test_items_from_a_prepared_table(tmp_path: Path) -> None:
         ("q", "0"): AskedQuestion("C", "ABC", {"type": "plan"}, item_id="q_0"),
         ("q", "1"): AskedQuestion(None, "ABC", {"type": "plan"}, item_id="q_1"),
     }
+    table = pa.Table.from_pylist([row])
+    views = [field.with_type(pa.string_view()) if field.type == pa.string() else field for field in table.schema]
+    pq.write_table(table.cast(pa.schema(views)), tmp_path / "views.parquet")
+    assert read_items(tmp_path / "views.parquet", ()) == read(row)
     # Members of a group without versions are versions, and columns that tell them apart are no strata.
     rows = [
         {"item_id": f"{group}{place}", "group_id": group, "answer": "A", "kind": group, "place": place}

@@ -108,7 +108,8 @@ def diagnose(
     def instances(boxes: Sequence[Box]) -> tuple[EvidenceInstance, ...]:
         return (EvidenceInstance("p", (Evidence(0, len(boxes), tuple(range(len(boxes))), tuple(boxes)),)),)
 
-    true = instances([TRUE] * MIN_BOXES)
+    # Something else fills the frame where nothing is answered, so that the true boxes reach to its end.
+    true = (*instances([TRUE] * MIN_BOXES), EvidenceInstance("r", (Evidence(90, 90, (90,), ((0, 0, *FRAME),)),)))
     question = EvidenceQuestion("q", "clip", {}, "A", true, frame=frame, seen=seen)
     return diagnose_convention([(question, instances(boxes))], declared)
 
@@ -123,7 +124,7 @@ def test_the_convention_in_which_boxes_are_written_is_found(declared: BoxConvent
         assert not diagnosis.frames_assumed
         if BoxConvention.XYXY_RESIZED in (written, declared):
             continue
-        # Clips of unknown size are taken for the official one.
+        # Clips of unknown size are taken to end with their true boxes.
         diagnosis = diagnose([WRITTEN[written]] * MIN_BOXES, declared, frame=None, seen=None)
         assert diagnosis.suspected is (None if written is declared else written)
         assert diagnosis.frames_assumed and diagnosis.outside_share is None
