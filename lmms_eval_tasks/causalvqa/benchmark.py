@@ -307,6 +307,8 @@ PEOPLE = "People answered one version of each question, so that theirs is single
 ALL, REASONING = "all", "reasoning"
 CLOSED, OPEN, PEOPLE_GROUP, RUNS = "closed", "open", "people", "runs"
 CLOSED_MODELS = ("GPT-4o", "Gemini 2.5 Flash")
+FIGURES = {"types": "Models and people by type", "difficulties": "People by difficulty"}
+"""Of single accuracy, as people's is. By difficulty no figure of a model is published."""
 BLIND, LAST_FRAME = "without the clip", "last frame"
 CALLED = {"paired_accuracy": PAIR_ACCURACY.title} | dict.fromkeys(
     ("unpaired_accuracy", "human_accuracy_bootstrap", "human_single_frame_accuracy_bootstrap"), SINGLE_ACCURACY.title
@@ -384,6 +386,7 @@ def _layout(number: str, metric: Metric, what: str, views: tuple[str, ...] = (""
             group_of_run=_kind_of_run,
             group_of_people=PEOPLE_GROUP,
             count=_questions,
+            figures=FIGURES if number == "12" and sources else {},
             people=SINGLE_ACCURACY if whole else None,
             digits=2,
             note=note,

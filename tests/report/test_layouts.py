@@ -16,6 +16,7 @@ from refusals import refusal
 from yocausal_records import logged
 
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
+from lmms_eval_tasks.report.page import build_sections, write_figures
 from lmms_eval_tasks.report.published_tables import AskedPeople, layout_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
@@ -71,17 +72,18 @@ def column(table: FittingTable, heading: str) -> dict[str, float]:
     return {row: number for row, numbers in values(table).items() if (number := numbers[at]) is not None}
 
 
+def answers(view: str = "") -> list[Record]:
+    """The answers of a model to CausalVQA's test split, by the counts behind Tables 6 and 12."""
+    return [
+        graded(f"{kind}{level}{pair}_{version}", f"{kind}{level}{pair}", right, view, type=kind, difficulty=level)
+        for (kind, level), pattern in causalvqa_patterns(MODEL).items()
+        for pair, members in enumerate(pattern.members())
+        for version, right in enumerate(members)
+    ]
+
+
 @pytest.mark.slow  # intervals of every cell
 def test_tables_of_causalvqa(expected: Expected) -> None:
-    def answers(view: str = "") -> list[Record]:
-        """The answers of a model to the test split, by the counts behind Tables 6 and 12."""
-        return [
-            graded(f"{kind}{level}{pair}_{version}", f"{kind}{level}{pair}", right, view, type=kind, difficulty=level)
-            for (kind, level), pattern in causalvqa_patterns(MODEL).items()
-            for pair, members in enumerate(pattern.members())
-            for version, right in enumerate(members)
-        ]
-
     tables = layout_tables([rebuilt(causalvqa_paired=answers())])
     for number, score in (("6", "pair accuracy"), ("12", "single accuracy")):
         table = titled(tables, f"CausalVQA, Table {number}:")
@@ -95,6 +97,24 @@ def test_tables_of_causalvqa(expected: Expected) -> None:
     # Table 13 mixes pairs and single versions, and says so.
     views = {f"causalvqa_paired_{view}": answers(view) for view in ("blind", "single_frame")}
     expected(show([*tables, *layout_tables([rebuilt(**views)])], WIDE))
+
+
+@pytest.mark.slow  # draws all figures of a page
+def test_figures_of_causalvqa_have_models_and_people_by_type_and_difficulty(tmp_path: Path) -> None:
+    run = rebuilt(causalvqa_paired=[one.with_fields(official_correct=one.correct) for one in answers()])
+    (_, (section,)) = build_sections([run])
+    figures = {panel.title: panel.all_figures for panel in section.panels}
+    planning = {one.name: one for one in figures["Models and people by type"]}["planning"]
+    rows = [(name, who, cell.text) for name, who, cell in planning.table().rows]
+    assert rows[0] == ("Human", "people", "83.99") and ("Gemini 2.5 Flash", "published", "75.85") in rows
+    assert [row for row in rows if row[0] in ("rebuilt", MODEL)] == [
+        ("rebuilt", "1", "64.54 [57.45, 71.28]"), (MODEL, "published", "64.50"),
+    ]  # fmt: skip
+    (hard,) = [one for one in figures["People by difficulty"] if one.name == "hard"]
+    assert [(name, who) for name, who, _ in hard.table().rows] == [("Human", "people"), ("rebuilt", "1")]
+    assert write_figures([run], tmp_path) and (tmp_path / "causalvqa_paired.people-by-difficulty.hard.pdf").is_file()
+    part = replace(run, limited="--limit 3")
+    assert "Models and people by type" not in {panel.title for one in build_sections([part])[1] for panel in one.panels}
 
 
 def test_a_studys_people_stand_in_tables_6_and_12(expected: Expected) -> None:

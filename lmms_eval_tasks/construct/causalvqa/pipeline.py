@@ -274,7 +274,7 @@ def read_letter(text: str) -> str:
     return answer[1].upper()
 
 
-@step("blind filter", asks=[BLIND], paper="39% out", requests=2, characters=900, passes=0.61)
+@step("blind filter", asks=[BLIND], paper="39% of questions out", requests=2, characters=900, passes=0.61)
 def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
     right = []
     for version in VERSIONS:
@@ -370,12 +370,12 @@ def _flags_of(reviews: Sequence[Review]) -> str:
     return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)
 
 
-@step("not reviewed", paper="53% out")
+@step("not reviewed", paper="53% of items out")
 def review_nothing(rows: Sequence[QuestionPair], _: Remove) -> Sequence[QuestionPair]:
     return rows
 
 
-@step("quality review", paper="53% out", passes=0.47)
+@step("quality review", paper="53% of items out", passes=0.47)
 def apply_reviews(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews, clips: Path) -> list[QuestionPair]:
     """Remove flagged questions, give them the reviewers' type and times, or mark their texts for repair."""
     return keep_each(rows, remove, lambda row: _reviewed(row, reviews.get(row.qid, ()), clips))

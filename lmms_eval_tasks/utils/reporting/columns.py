@@ -190,6 +190,7 @@ class Layout:
         left_out: Why a run has no place.
         count: How many groups of items are behind a published figure, by its entry, for tables that are `across`. They
             have a column of these numbers, N, unless it is None.
+        figures: Blocks of places that the page draws, with the runs among published models and people, to their titles.
         people: The score by which people's answers to the items stand in it; None where they have no place.
         of_sets: Whether it compares sets, so that a run of another one stands in it too.
         digits: How many decimals the paper prints.
@@ -209,6 +210,7 @@ class Layout:
     take: Callable[[Sequence[Any]], Sequence[str | None]] = _all_runs
     left_out: str = ""
     count: Callable[[Mapping[str, Any]], int | None] | None = None
+    figures: Mapping[str, str] = field(default_factory=dict)
     people: Metric | None = None
     of_sets: bool = False
     digits: int = 1

@@ -213,7 +213,15 @@ def test_a_scenario_goes_from_the_annotations_into_the_release_and_its_table(cli
     def release_of(**more: str) -> tuple[list[str], list[dict[str, Any]]]:
         folder = tmp_path / f"release{len(more)}"
         folder.mkdir()
-        row = {"clip": "a.mp4", "start": 0, "end": 1, "type": "planning", "question": "What?", "answer": "a cat", **more}
+        row = {
+            "clip": "a.mp4",
+            "start": 0,
+            "end": 1,
+            "type": "planning",
+            "question": "What?",
+            "answer": "a cat",
+            **more,
+        }
         annotations = tmp_path / "rows.jsonl"
         annotations.write_text(json.dumps(row))
         (question,) = read_questions(config(clips, annotations=annotations))
