@@ -326,6 +326,7 @@ BENCHMARK = Benchmark(
     folder=card.FOLDER,
     kinds={"denoising": DENOISING, "vlm": VLM},
     layouts=LAYOUTS,
+    statistics=labelling.table_statistics,
     prepare=prepare,
     schema=own_columns,
     submission=result_file.FORM,

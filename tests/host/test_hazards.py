@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from expected import Expected
-from numbered_clips import write_numbered
 from task_states import new_state
 
 from lmms_eval_tasks.host import saving
@@ -147,18 +146,6 @@ def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested
     nobody = card_of(None)
     assert set(nobody[HAZARDS].values()) == {None}
     assert nobody[NOT_KNOWN][f"{HAZARDS}.{POSITIONS[0]}"] == "which model ran is not known"
-
-
-def test_times_of_frames_are_sent_with_is_qwen3_vl_alone(tmp_path: Path) -> None:
-    from lmms_eval.protocol import ChatMessages
-
-    write_numbered(tmp_path / "clip.mp4", 50)
-    content = [{"type": "video", "url": str(tmp_path / "clip.mp4")}, {"type": "text", "text": "What?"}]
-    asked = ChatMessages(messages=[{"role": "user", "content": content}])
-    plain, timed = asked.to_openai_messages({"nframes": 4}), asked.to_qwen3_vl_openai_messages({"nframes": 4})
-    texts = [[part["text"] for part in one[0]["content"] if part["type"] == "text"] for one in (plain, timed)]
-    assert texts[0] == ["What?"]
-    assert len(texts[1]) > 2 and all(re.search(r"\d\.\d seconds", text) for text in texts[1][:-1])
 
 
 def test_a_package_may_bring_the_module_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
