@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.published_tables import Shown, published_in
+from lmms_eval_tasks.report.published_tables import TableColumn, published_in
 from lmms_eval_tasks.report.score_tables import Entry
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.reporting.columns import Layout, RunRecords, score_number
@@ -36,7 +36,7 @@ def layout_panels(entry: Entry) -> list[Panel]:
     return panels
 
 
-def _plot(layout: Layout, at: int, published: Sequence[Shown], runs: Sequence[RunRecords]) -> DotPlot:
+def _plot(layout: Layout, at: int, published: Sequence[TableColumn], runs: Sequence[RunRecords]) -> DotPlot:
     """One place of a table, highest first."""
     place = layout.places[at]
     assert place.metric is not None

@@ -21,8 +21,8 @@ from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record
 
 
-class Shown(NamedTuple):
-    """A row or column of a table: of a published model, of a run, or of people."""
+class TableColumn(NamedTuple):
+    """A column of a table, or a row: of a published model, of a run, or of people."""
 
     name: str
     score: str
@@ -125,7 +125,7 @@ def _tasks(run: Run, place: LayoutPlace, view: str) -> Sequence[str]:
     return [task for task in run.tasks_of(name) if task in run.records]
 
 
-def published_in(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[Shown]:
+def published_in(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[TableColumn]:
     """The published figures of a table, by model."""
     of_model: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for entry in entries:
@@ -138,16 +138,16 @@ def published_in(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[S
         cells: list[Cell] = []
         counts: list[int | None] = []
         for place in layout.places:
-            entry = next((entry for entry in found if fits(entry, place.where)), None)
+            printed = next((one for one in found if fits(one, place.where)), None)
             unit = place.metric.unit if place.metric else ""
-            number = None if entry is None else float(entry[place.field])
+            number = None if printed is None else float(printed[place.field])
             cells.append("" if number is None else Number(number, unit=unit, digits=layout.digits))
-            counts.append(layout.count(entry) if entry and layout.count else None)
-        shown.append(Shown(name, score, group, cells, counts))
+            counts.append(layout.count(printed) if printed and layout.count else None)
+        shown.append(TableColumn(name, score, group, cells, counts))
     return shown
 
 
-def _of_run(layout: Layout, held: _Held) -> Shown | None:
+def _of_run(layout: Layout, held: _Held) -> TableColumn | None:
     cells: list[Cell] = []
     counts: list[int | None] = []
     for place in layout.places:
@@ -164,10 +164,10 @@ def _of_run(layout: Layout, held: _Held) -> Shown | None:
         return None
     title = next(place.metric.title for place in layout.places if place.metric)
     group = "" if held.apart else layout.group_of_run(held.records)
-    return Shown(held.name, title, group, cells, counts)
+    return TableColumn(held.name, title, group, cells, counts)
 
 
-def _of_people(layout: Layout, people: AskedPeople) -> Shown | None:
+def _of_people(layout: Layout, people: AskedPeople) -> TableColumn | None:
     """What people's answers give at each place of a table of the same split; None where they have no place in it."""
     tasks = {task.name: task for task in registry().tasks_of(people.benchmark).values()}
     if layout.people is None or any(
@@ -192,20 +192,20 @@ def _of_people(layout: Layout, people: AskedPeople) -> Shown | None:
         return None
     cells = [one.number(layout.people.unit, layout.digits) if one else "" for one in found]
     counts = [one.questions if one else None for one in found]
-    return Shown(people.name, layout.people.title, layout.group_of_people, cells, counts)
+    return TableColumn(people.name, layout.people.title, layout.group_of_people, cells, counts)
 
 
 def _has_value(cell: Cell) -> bool:
     return isinstance(cell, Number) and cell.value is not None
 
 
-def _grouped(shown: Sequence[Shown]) -> list[Shown]:
+def _grouped(shown: Sequence[TableColumn]) -> list[TableColumn]:
     """The same in groups, which stand in the order of the first member of each."""
     order = list(dict.fromkeys(one.group for one in shown))
     return sorted(shown, key=lambda one: order.index(one.group))
 
 
-def _table(title: str, layout: Layout, shown: Sequence[Shown]) -> FittingTable:
+def _table(title: str, layout: Layout, shown: Sequence[TableColumn]) -> FittingTable:
     """Models as columns or as rows, with the name of a score over each column; what nobody has is left out."""
     shown = _grouped(shown)
     columns = list(zip(*(one.cells for one in shown), strict=True))
@@ -226,7 +226,7 @@ def _table(title: str, layout: Layout, shown: Sequence[Shown]) -> FittingTable:
     return table
 
 
-def _across(title: str, layout: Layout, shown: Sequence[Shown], filled: Sequence[int]) -> FittingTable:
+def _across(title: str, layout: Layout, shown: Sequence[TableColumn], filled: Sequence[int]) -> FittingTable:
     """Models as columns, and places as rows, in their blocks, each with how many groups are behind it."""
     places = [layout.places[at] for at in filled]
     blocks = any(place.block for place in places)
