@@ -151,6 +151,16 @@ def test_the_papers_models_are_ranked_as_in_figure_9(expected: Expected) -> None
     assert among["Wan2.2-T2V-A14B"] == (2, None) and "Mochi-1-preview (published)" in among
 
 
+@pytest.mark.usefixtures("hundred_columns")
+def test_the_papers_correlations_stand_below_those_of_the_ranking() -> None:
+    table = Path(__file__).with_name("models.csv")
+    lines = [line.split() for line in printed("yocausal", "rank", "--published", "--against", str(table)).splitlines()]
+    shown = {" ".join(line[:-5]): line[-5:] for line in lines if len(line) > 5}
+    assert shown["paper, Table 6 LikePhys"] == ["10", "0.5111", "0.0466", "N/A", "N/A"]
+    assert shown["paper, Table 6 Number of parameters"] == ["13", "N/A", "N/A", "0.6880", "0.0093"]
+    assert shown["rank parameters"][0] == "13"
+
+
 def labels(path: Path, causal: str) -> Path:
     path.parent.mkdir(exist_ok=True)
     lines = [{"id": f"animal_{n}", "vlm_causality": {"+": True, "-": False}.get(c)} for n, c in enumerate(causal)]
