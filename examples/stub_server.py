@@ -146,7 +146,7 @@ class CausalVqaPlayer(Player):
         return {"description": f"A table from above, {given['seconds']} seconds."}
 
     def first_answer(self, given: Given) -> Any:
-        return {"answer": self.question_of(given)["distractors"][0]}
+        return {"answer": self.question_of(given)["distractors"][0], "rationale": "It lies in the middle of the table."}
 
     def seeds(self, given: Given) -> Any:
         return {"distractors": self.question_of(given)["distractors"][::-1]}

@@ -9,7 +9,7 @@ Foss et al., 2025, https://arxiv.org/abs/2506.09943; official code: facebookrese
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -305,6 +305,11 @@ OTHER_QUESTIONS = "Published scores of people and models are of the test split; 
 NOBODY = "No paired score of people is published: nobody answered both versions of a question."
 PEOPLE = "People answered one version of each question, so that theirs is single accuracy in all three tables."
 ALL, REASONING = "all", "reasoning"
+CLOSED, OPEN, PEOPLE_GROUP, RUNS = "closed", "open", "people", "runs"
+CLOSED_MODELS = ("GPT-4o", "Gemini 2.5 Flash")
+FIGURES = {"types": "Models and people by type", "difficulties": "People by difficulty"}
+"""Of single accuracy, as people's is. By difficulty no figure of a model is published."""
+BLIND, LAST_FRAME = "without the clip", "last frame"
 CALLED = {"paired_accuracy": PAIR_ACCURACY.title} | dict.fromkeys(
     ("unpaired_accuracy", "human_accuracy_bootstrap", "human_single_frame_accuracy_bootstrap"), SINGLE_ACCURACY.title
 )
@@ -326,22 +331,66 @@ def _counts(kinds: Sequence[str], difficulty: str, record: Record) -> bool:
     return record.stratum["type"] in kinds and difficulty in (ALL, record.stratum["difficulty"])
 
 
+def _kind_of_model(entry: Mapping[str, Any]) -> str:
+    """The group of a published figure: its view, or else whether its weights are open."""
+    people = str(entry["metric"]).startswith("human")
+    of_view = {"blind": BLIND, "single_frame": LAST_FRAME}.get(entry.get("view", ""))
+    return of_view or (PEOPLE_GROUP if people else CLOSED if entry["model"] in CLOSED_MODELS else OPEN)
+
+
+def _questions(entry: Mapping[str, Any]) -> int | None:
+    """How many questions, each with both versions, are behind a published figure."""
+    number = entry.get("n")
+    return number // 2 if number and entry["n_unit"] == "items" else number
+
+
+def _kind_of_run(records: Sequence[Record]) -> str:
+    return {"blind": BLIND, "single_frame": LAST_FRAME}.get(records[0].view if records else "", RUNS)
+
+
 def _layout(number: str, metric: Metric, what: str, views: tuple[str, ...] = ("",)) -> Iterator[Layout]:
-    """A table of the test split, and of the debug split, of which nothing is published."""
+    """A table of the test split, and of the debug split, of which nothing is published: the strata, then types,
+    difficulties and all together."""
     mean, rows = PAIR_ACCURACY_STRATA_MEAN, {**{kind: (kind,) for kind in TYPES}, REASONING: REASONED, ALL: TYPES}
+    blocks = {
+        "strata": [(kind, difficulty) for kind in TYPES for difficulty in DIFFICULTIES],
+        "types": [(kind, ALL) for kind in (*TYPES, REASONING)],
+        "difficulties": [(ALL, difficulty) for difficulty in DIFFICULTIES],
+        "together": [(ALL, ALL)],
+    }
+    whole = views == ("",)
+    # The people of all strata of a difficulty are in the introduction alone.
+    of_test = (f"CausalVQA paper Table {number}", *(("CausalVQA paper Introduction",) if whole else ()))
     for task, split, sources, note in (
-        ("causalvqa_paired", "", (f"CausalVQA paper Table {number}",), PEOPLE),
+        ("causalvqa_paired", "", of_test, PEOPLE),
         ("causalvqa_debug_paired", ", of the debug split", (), ""),
     ):
         places = []
-        for category, kinds in rows.items():
-            for difficulty in (ALL,) if category == REASONING else (*DIFFICULTIES, ALL):
-                name = category if difficulty == ALL else f"{category}, {difficulty}"
+        for block, cells in blocks.items():
+            for category, difficulty in cells:
+                name = difficulty if block == "difficulties" else category
+                name = f"{category}, {difficulty}" if block == "strata" else name
                 where = {"category": category, "difficulty": difficulty}
-                places.append(LayoutPlace(name, task, metric, where, partial(_counts, kinds, difficulty)))
+                counted = partial(_counts, rows[category], difficulty)
+                places.append(LayoutPlace(name, task, metric, where, counted, block=block))
         if metric is PAIR_ACCURACY:
-            places.append(LayoutPlace(mean.title, task, mean, {"category": mean.title}))
-        yield Layout(f"Table {number}{split}: {what}", sources, places, True, views, CALLED, digits=2, note=note)
+            places.append(LayoutPlace(mean.title, task, mean, {"category": mean.title}, block="together"))
+        yield Layout(
+            f"Table {number}{split}: {what}",
+            sources,
+            places,
+            across=True,
+            views=views,
+            called=CALLED,
+            group=_kind_of_model,
+            group_of_run=_kind_of_run,
+            group_of_people=PEOPLE_GROUP,
+            count=_questions,
+            figures=FIGURES if number == "12" and sources else {},
+            people=SINGLE_ACCURACY if whole else None,
+            digits=2,
+            note=note,
+        )
 
 
 # ---- the leaderboard's file ----------------------------------------------------------------------------------------

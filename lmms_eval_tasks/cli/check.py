@@ -31,6 +31,12 @@ def check(
     stats: Annotated[
         bool, typer.Option("--stats", help="Also show how long clips are and how questions are worded, by stratum.")
     ] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False, help="With --stats: also draw how long clips are, in this folder.", show_default=False
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -79,6 +85,8 @@ def check(
     """
     if model is None and (task or item or png or batch_size > 1):
         raise InputError("Expected --task, --item, --batch_size and --png with --model, but got them without it.")
+    if figures and not stats:
+        raise InputError("Expected --figures with --stats, but got it without.")
     if keep and not (thorough and benchmark):
         raise InputError("Expected --keep with --thorough and the names of benchmarks, but got it without them.")
     skip_missing()
@@ -105,7 +113,7 @@ def check(
             for split in read_manifest(chosen.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
-                    prepared_tables.print_statistics(console, name, split)
+                    prepared_tables.print_statistics(console, name, split, figures)
             warned += len(printed)
         except InputError as error:
             stops.append(str(error) if _has_sample(name) else str(error).replace(SAMPLE_REMEDY, ""))

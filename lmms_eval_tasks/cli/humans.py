@@ -200,8 +200,7 @@ def _show_scores(
     )
     table.signature = f"95% intervals over {unit}, for one response to each, {DRAWS:,} draws, seed {SEED}"
     for score in baseline.human_scores(answers, strata, parts):
-        right = Number(score.percent, *score.interval, n=score.questions, unit="%", digits=2)
-        table.add_row(score.name, score.questions, right)
+        table.add_row(score.name, score.questions, score.number("%", 2))
     output.table(table)
 
 

@@ -21,7 +21,7 @@ from lmms_eval_tasks.cli.options import (
 from lmms_eval_tasks.report import score_tables
 from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_differences
 from lmms_eval_tasks.report.page_files import Clips
-from lmms_eval_tasks.report.published_tables import layout_tables
+from lmms_eval_tasks.report.published_tables import AskedPeople, layout_tables
 from lmms_eval_tasks.report.random_pairs import pairing_tables
 from lmms_eval_tasks.report.repeats import best_tables, find_several, sample_tables
 from lmms_eval_tasks.report.series import SERIES, curve_tables, gather_series, seed_tables
@@ -71,7 +71,7 @@ def report(
     ] = Clips.auto,
     people: Annotated[
         Path | None,
-        typer.Option(help="CSV of people's responses, as for `humans`: the page shows what they and the runs share."),
+        typer.Option(help="CSV of people's responses, as for `humans`: for the page, and for the papers' tables."),
     ] = None,
     items: Annotated[
         str, typer.Option(help="What people were asked, as for `humans`: BENCHMARK:SPLIT or a file.")
@@ -101,22 +101,27 @@ def report(
         raise InputError("Expected --name without --series, whose runs are named by their values.")
     if by and layout:
         raise InputError("Expected --by or --layout, but got both.")
-    if people and not html:
-        raise InputError("Expected --people with --html; `humans` with --run prints the same.")
+    if people and not (html or layout):
+        raise InputError("Expected --people with --html or --layout; `humans` with --run prints what they share.")
     if bool(people) is not bool(items):
         raise InputError("Expected --people and --items together, but got one of them.")
     money = read_price(price)
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
-    beside = None
+    beside = in_layout = None
     if people:
         from lmms_eval_tasks.report.people_tables import AskedItems, People
         from lmms_eval_tasks.utils.people.responses import read_human_responses
 
         of_people = AskedItems(items)
+        if layout and of_people.benchmark is None:
+            raise InputError(f"Expected --items BENCHMARK:SPLIT with --layout, but got {items}.")
         asked = of_people.of_runs
         beside = People(read_human_responses(people, asked, whole_pairs=of_people.whole_pairs), asked)
+        if layout:
+            benchmark, _, split = items.partition(":")
+            in_layout = AskedPeople(people.name, benchmark, split, beside.responses, asked)
     with open_output("report", form) as output:
         opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or (), task=task)
         opened = [
@@ -137,7 +142,7 @@ def report(
                     f"Expected a run with scores for {wanted}, but got answers alone. Nothing was written."
                 )
             return
-        _show_tables(output, read, by, task, seed if pairing else None, layout)
+        _show_tables(output, read, by, task, seed if pairing else None, layout, in_layout)
         if costs := [] if by or layout else [*cost_tables(read, task, money)]:
             for table in costs:
                 output.table(table)
@@ -174,11 +179,17 @@ def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
 
 
 def _show_tables(
-    output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None, layout: Tables | None
+    output: Output,
+    runs: Sequence[Run],
+    by: str,
+    task: str,
+    pairing_seed: int | None,
+    layout: Tables | None,
+    people: AskedPeople | None,
 ) -> None:
     shown: list[FittingTable | str]
     if layout:
-        shown = [*layout_tables(runs, task)]
+        shown = [*layout_tables(runs, task, people)]
     elif by:
         shown = [table for run in runs for table in score_tables.stratum_tables(run, by.split(","), task)]
     else:

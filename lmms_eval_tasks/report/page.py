@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.card_tables import cost_panels
+from lmms_eval_tasks.report.layout_panels import layout_panels
 from lmms_eval_tasks.report.page_files import ASSETS, Clips, ClipShelf, render_page
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
@@ -85,6 +86,7 @@ def build_section(entry: Entry) -> Section:
         *series_panels(runs, references),
         *_reference_panels(runs, references),
         *_stratum_panels(runs, card, references[0]),
+        *layout_panels(entry),
         *own,
     )
     in_figures = {panel.note for panel in figures}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from lmms_eval_tasks.registry import read_card
-from lmms_eval_tasks.utils.core.output import FittingTable, make_console, show_progress, text_table
+from lmms_eval_tasks.registry import find_benchmark, read_card
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.output import FittingTable, Number, make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import MISSING, summarize_names
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_table, sources_of_clips
 from lmms_eval_tasks.utils.data.identity import Count
 from lmms_eval_tasks.utils.data.manifest import MissingClip, SplitManifest
-from lmms_eval_tasks.utils.data.survey import ClipCount, prepared_clips, split_statistics
+from lmms_eval_tasks.utils.data.survey import ClipCount, StratumStatistics, prepared_clips, split_statistics
+from lmms_eval_tasks.utils.reporting.figure import Datum, Line, LinePlot, line_plot
+from lmms_eval_tasks.utils.scoring.bootstrap import PERCENT
 
 
 def print_card(console: Console, card: Card) -> None:
@@ -115,7 +119,28 @@ def counts_table(counts: Sequence[Count]) -> FittingTable:
     return table
 
 
-def print_statistics(console: Console, benchmark: str, split: str) -> None:
+SHARES = range(0, 101, 5)
+"""Percents of clips at which a figure of their lengths has a mark."""
+
+
+def length_figure(benchmark: str, split: str, strata: Sequence[StratumStatistics]) -> LinePlot:
+    """How many of a split's clips are how short, a line for each value of the first stratum."""
+    parts: dict[str, list[float]] = {}
+    for one in strata:
+        parts.setdefault(one.stratum[0] if one.stratum else "all", []).extend(one.seconds)
+    lines = []
+    for name, lengths in parts.items():
+        ordered = sorted(lengths)
+        marks = [
+            Datum("", Number(float(share), unit="%"), x=ordered[min(len(ordered) * share // 100, len(ordered) - 1)])
+            for share in SHARES
+        ]
+        lines += [Line(name, marks)] if ordered else []
+    caption = f"Length of the clips of {read_card(benchmark).title}, {split}"
+    return line_plot(caption, lines, "seconds", ("clips that are not longer, %", PERCENT))
+
+
+def print_statistics(console: Console, benchmark: str, split: str, figures: Path | None = None) -> None:
     card = read_card(benchmark)
     facts = card.splits.get(split, SplitFacts())
     published = facts.statistics
@@ -148,6 +173,17 @@ def print_statistics(console: Console, benchmark: str, split: str) -> None:
     counted = (_number(facts.items, 0), _number(facts.clips, 0))
     table.add_row("paper", *counted, _number(published.mean_seconds, 1), *nothing, *printed)
     console.print(table)
+    if measure := find_benchmark(benchmark).statistics:
+        further = text_table(None, "statistic", "here", "paper")
+        for name, value, of_paper in measure(read_table(card, split)[0].to_pylist()):
+            further.add_row(name, _number(value, 3), _number(of_paper, 3))
+        console.print(further)
+    if figures and strata[-1].seconds:
+        from lmms_eval_tasks.utils.reporting.drawing import figure_files
+
+        for form, content in figure_files(length_figure(benchmark, split, strata)).items():
+            write_file(figures / f"{benchmark}_{split}.clip-lengths.{form.value}", content)
+        console.print(f"Figure of the clips' lengths, as PDF, SVG, PNG and CSV: {figures.absolute()}", soft_wrap=True)
     if strata[-1].unknown:
         console.print(f"of unknown length, and in no mean: {strata[-1].unknown:,} clips", style="yellow")
 

@@ -181,6 +181,25 @@ def video_as_images(run: RunFacts) -> bool:
 
 
 @_hazard(
+    "is_qwen3_vl in lmms_eval/models/chat/vllm.py and async_openai.py of lmms-eval 0.7.3, and protocol.py beside them",
+    packages=("lmms-eval",),
+    arguments=("model", "model_version", "is_qwen3_vl", "pass_video_url"),
+)
+def qwen3_frames_without_times(run: RunFacts) -> bool:
+    """Qwen3-VL is sent the frames of a clip without their times, which it was trained to read as text before each
+    frame. chat.vllm and chat.async_openai write them with is_qwen3_vl=True; the others cannot, and pass_video_url=True
+    of chat.openai leaves it to the server."""
+    named = f"{run.argument('model')} {run.argument('model_version')}".lower()
+    return (
+        run.adapter in SENDING_IMAGES
+        and run.has("lmms-eval", ">=0.7.3")
+        and "qwen3-vl" in named
+        and not run.says("is_qwen3_vl", "true")
+        and not run.says("pass_video_url", "true")
+    )
+
+
+@_hazard(
     (
         "decord 0.6.0; https://github.com/EvolvingLMMs-Lab/lmms-eval/pull/1432 and "
         "https://github.com/EvolvingLMMs-Lab/lmms-eval/pull/1480"

@@ -7,6 +7,7 @@ parameters are Pearson's r, so both are given here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FORWARD_PROMPT, NULL = "forward", "null"
+TAU, PEARSON = "Kendall tau", "printed as Kendall tau; arithmetic shows Pearson r"
+"""Units of published correlations."""
+CORRELATED = "correlation of aggregate ranking with "
 MODEL = "model"
 PREPARED = "as prepared"
+PAPERS_MODELS = 13
 _DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_first>\d{1,2})/(?P<year_last>\d{4})")
 
 
@@ -321,9 +326,10 @@ def rank(
     if len(ranked) < len(finished):
         console.print("Runs with prompt=null are not ranked; where there is one with the caption, see below.")
     if compared := agreement(judges):
-        _print_correlations(console, "agreement of the rankings", compared)
+        _print_correlations(console, "agreement of the rankings", [*compared, *_published(prepared, "3")])
     if against:
-        _print_correlations(console, "rank against other values", correlate_scores(prepared, against))
+        compared = [*correlate_scores(prepared, against), *_published(prepared, "6")]
+        _print_correlations(console, "rank against other values", compared)
         console.print("A positive value: the better rank goes with the greater value or the later date.")
     if prompts := runs_by_prompt(finished):
         table = text_table(
@@ -337,6 +343,22 @@ def rank(
                 cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))
                 table.add_row(model, *cells)
         console.print(table)
+
+
+def _published(ranking: Ranking, table: str) -> list[Correlation]:
+    """The correlations of a table of the paper; none beside runs that are not of the whole release."""
+    if ranking.apart:
+        return []
+    figures = json.loads((card.FOLDER / "published.json").read_text(encoding="utf-8"))["records"]
+    found = []
+    for entry in (one for one in figures if one["source"].startswith(f"YoCausal Table {table}")):
+        other = entry["metric"].removeprefix(CORRELATED)
+        of_models = other != entry["metric"]
+        name, models = (other, int(entry["model"].split()[0])) if of_models else (entry["model"], PAPERS_MODELS)
+        values = entry["value"], entry["p_value"]
+        tau, pearson = (values, (None, None)) if entry["unit"] == TAU else ((None, None), values)
+        found.append(Correlation((f"paper, Table {table}", name), models, *tau, *pearson))
+    return found
 
 
 def _print_correlations(console: Console, title: str, correlations: Sequence[Correlation]) -> None:

@@ -92,7 +92,12 @@ def test_on_which_runs_each_hazard_applies(expected: Expected, monkeypatch: pyte
     for module, arguments in (
         ("chat.vllm", "model=org/name,is_qwen3_vl=True"), ("simple.vllm", ""), ("chat.vllm_generate", ""),
         ("chat.sglang", ""), ("chat.openai", "pass_video_url=False"), ("chat.openai", "pass_video_url=True"),
-        ("chat.async_openai", ""),
+        ("chat.async_openai", ""), ("chat.vllm", "model=Qwen/Qwen3-VL-8B-Instruct"),
+        ("chat.vllm", "model=Qwen/Qwen3-VL-8B-Instruct,is_qwen3_vl=True"),
+        ("chat.async_openai", "model_version=Qwen/Qwen3-VL-8B-Instruct,is_qwen3_vl=False"),
+        ("chat.openai", "model_version=Qwen/Qwen3-VL-8B-Instruct"),
+        ("chat.openai", "model_version=Qwen/Qwen3-VL-8B-Instruct,pass_video_url=True"),
+        ("chat.sglang", "model=Qwen/Qwen3-VL-8B-Instruct"),
     ):  # fmt: skip
         show(f"lmms_eval.models.{module}", model_args=arguments)
     replaced = "qwen-vl-utils: pyav in place of torchcodec"

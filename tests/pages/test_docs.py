@@ -33,7 +33,7 @@ PAGES = {page: page.read_text(encoding="utf-8") for page in pages()}
 WRITTEN = [block for page in PAGES for block in blocks(page)]
 BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page())) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
-ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "set", "srun", "swift", "vllm"}
+ELSEWHERE = {"aws", "export", "kill", "litellm", "make", "pip", "python", "set", "srun", "swift", "vllm"}
 
 
 def check_command(words: Sequence[str]) -> bool:

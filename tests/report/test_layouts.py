@@ -13,13 +13,16 @@ from expected import Expected
 from made_runs import make_run, show
 from published import causalvqa_patterns, records
 from refusals import refusal
+from yocausal_records import logged
 
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
-from lmms_eval_tasks.report.published_tables import layout_tables
+from lmms_eval_tasks.report.page import build_sections, write_figures
+from lmms_eval_tasks.report.published_tables import AskedPeople, layout_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, Response
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 MODEL = "GPT-4o"
@@ -65,33 +68,94 @@ def titled(tables: Sequence[FittingTable], title: str) -> FittingTable:
 
 
 def values(table: FittingTable) -> dict[str, list[float | None]]:
-    """The numbers of each row."""
-    return {str(row[0]): [cell.value if isinstance(cell, Number) else None for cell in row[1:]] for row in table.rows}
+    """The numbers of each row, by its last name."""
+    names = table.names
+    return {
+        str(row[names - 1]): [cell.value if isinstance(cell, Number) else None for cell in row[names:]]
+        for row in table.rows
+    }
 
 
 def column(table: FittingTable, heading: str) -> dict[str, float]:
-    at = table.headings.index(heading) - 1
+    at = table.headings.index(heading) - table.names
     return {row: number for row, numbers in values(table).items() if (number := numbers[at]) is not None}
+
+
+def answers(view: str = "") -> list[Record]:
+    """The answers of a model to CausalVQA's test split, by the counts behind Tables 6 and 12."""
+    return [
+        graded(f"{kind}{level}{pair}_{version}", f"{kind}{level}{pair}", right, view, type=kind, difficulty=level)
+        for (kind, level), pattern in causalvqa_patterns(MODEL).items()
+        for pair, members in enumerate(pattern.members())
+        for version, right in enumerate(members)
+    ]
 
 
 @pytest.mark.slow  # intervals of every cell
 def test_tables_of_causalvqa(expected: Expected) -> None:
-    def answers(view: str = "") -> list[Record]:
-        """The answers of a model to the test split, by the counts behind Tables 6 and 12."""
-        return [
-            graded(f"{kind}{level}{pair}_{version}", f"{kind}{level}{pair}", right, view, type=kind, difficulty=level)
-            for (kind, level), pattern in causalvqa_patterns(MODEL).items()
-            for pair, members in enumerate(pattern.members())
-            for version, right in enumerate(members)
-        ]
-
     tables = layout_tables([rebuilt(causalvqa_paired=answers())])
     for number, score in (("6", "pair accuracy"), ("12", "single accuracy")):
         table = titled(tables, f"CausalVQA, Table {number}:")
-        own, paper = (column(table, f"{name}\n{score}") for name in ("rebuilt", MODEL))
+        own, paper = (column(table, f"{name}\n{score}") for name in ("runs\nrebuilt", f"closed\n{MODEL}"))
         assert len(paper) == 22 and {row: own[row] for row in paper} == pytest.approx(paper, abs=NEAR)
+        counts = {str(row[1]): row[2] for row in table.rows}
+        assert {counts[kind] for kind in ("anticipation", "reasoning", "easy", "all")} == {208, 505, 454, 793}
+        # Table 6 and, for the difficulties, the introduction.
+        people = column(table, "people\nHuman\nsingle accuracy")
+        assert len(people) == 25 and (people["easy"], people["medium"], people["hard"]) == (95.05, 77.32, 60.05)
     # Table 13 mixes pairs and single versions, and says so.
-    expected(show([*tables, *layout_tables([rebuilt(causalvqa_paired_blind=answers("blind"))])], WIDE))
+    views = {f"causalvqa_paired_{view}": answers(view) for view in ("blind", "single_frame")}
+    expected(show([*tables, *layout_tables([rebuilt(**views)])], WIDE))
+
+
+@pytest.mark.slow  # draws all figures of a page
+def test_figures_of_causalvqa_have_models_and_people_by_type_and_difficulty(tmp_path: Path) -> None:
+    run = rebuilt(causalvqa_paired=[one.with_fields(official_correct=one.correct) for one in answers()])
+    (_, (section,)) = build_sections([run])
+    figures = {panel.title: panel.all_figures for panel in section.panels}
+    planning = {one.name: one for one in figures["Models and people by type"]}["planning"]
+    rows = [(name, who, cell.text) for name, who, cell in planning.table().rows]
+    assert rows[0] == ("Human", "people", "83.99") and ("Gemini 2.5 Flash", "published", "75.85") in rows
+    assert [row for row in rows if row[0] in ("rebuilt", MODEL)] == [
+        ("rebuilt", "1", "64.54 [57.45, 71.28]"), (MODEL, "published", "64.50"),
+    ]  # fmt: skip
+    (hard,) = [one for one in figures["People by difficulty"] if one.name == "hard"]
+    assert [(name, who) for name, who, _ in hard.table().rows] == [("Human", "people"), ("rebuilt", "1")]
+    assert write_figures([run], tmp_path) and (tmp_path / "causalvqa_paired.people-by-difficulty.hard.pdf").is_file()
+    part = replace(run, limited="--limit 3")
+    assert "Models and people by type" not in {panel.title for one in build_sections([part])[1] for panel in one.panels}
+
+
+def test_a_studys_people_stand_in_tables_6_and_12(expected: Expected) -> None:
+    """Two versions of four questions, of which three people answer one each."""
+    strata = {"anticipation": "easy", "planning": "hard", "descriptive": "easy", "hypothetical": "medium"}
+    asked = {
+        (kind, version): AskedQuestion("A", "ABCDE", {"type": kind, "difficulty": level}, item_id=f"{kind}_{version}")
+        for kind, level in strata.items()
+        for version in "01"
+    }
+    responses = [
+        Response(kind, str(person % 2), f"p{person}", "A" if right else "B", float(right))
+        for kind, credits in zip(strata, ((1, 1, 1), (0, 1, 0), (1, 1, 0), (0, 0, 1)), strict=True)
+        for person, right in enumerate(credits)
+    ]
+    people = AskedPeople("people.csv", "causalvqa", "debug", responses, asked)
+    answers = [
+        graded(f"{kind}_{version}", kind, kind == "planning", type=kind, difficulty=level)
+        for kind, level in strata.items()
+        for version in "01"
+    ]
+    run = rebuilt(causalvqa_debug_paired=answers)
+    tables = layout_tables([run], people=people)
+    for number in ("6", "12"):
+        table = titled(tables, f"CausalVQA, Table {number}, of the debug split:")
+        found = column(table, "people\npeople.csv\nsingle accuracy")
+        assert (found["anticipation, easy"], found["planning"]) == (100.0, pytest.approx(100 / 3))
+        # Three of four types reason: (3 + 1 + 1) of 9 answers.
+        assert (found["reasoning"], found["all"]) == pytest.approx((500 / 9, 700 / 12))
+        assert found["easy"] == pytest.approx(500 / 6) and "mean over strata" not in found
+    refused = refusal(layout_tables, [run], "", people._replace(split="test"))
+    expected(show(tables, WIDE) + refused)
 
 
 @pytest.mark.slow  # intervals of thousands of pairs
@@ -152,7 +216,11 @@ def test_tables_of_other_papers(expected: Expected) -> None:
         for item in range(number)
     ]
     grounding = dict.fromkeys(("temporal_recall", "im_tiou", "st_recall", "im_viou"), 0.25) | {"supported": True}
-    grounded = [graded(str(item), str(item), item < 3).with_fields(grounding=grounding) for item in range(4)]
+    grounded = [
+        graded(str(item), str(item), item < 60).with_fields(grounding=grounding, matching="script")
+        for item in range(80)
+    ]
+    other = [record.with_fields(matching="supplement") for record in grounded]
     directed = [
         replace(graded(f"{subset}{causal}", subset, True, subset=subset), answered="forward")
         .with_fields(vlm_causality=causal)
@@ -161,7 +229,12 @@ def test_tables_of_other_papers(expected: Expected) -> None:
     ]  # fmt: skip
     annotated = [graded(str(item), str(item), item < 6, interaction="H2O", level="L1") for item in range(8)]
     both = rebuilt(countervqa=counterfactual, countervqa_annotated=annotated)
-    runs = [both, rebuilt(cast_bench=grounded), rebuilt(yocausal=directed)]
+    runs = [
+        both,
+        rebuilt(cast_bench=grounded),
+        make_run({"yocausal": directed}, name="rebuilt", logs={"yocausal": ()}),
+    ]
+    runs.append(make_run({"cast_bench": other}, name="rebuilt"))
     tables = layout_tables(runs)
     two, four = (values(titled(tables, title)) for title in ("CounterVQA, Table 2:", "CaST-Bench, Table 4:"))
     assert two["rebuilt"][:4] == pytest.approx(two["Gemini-2.5-Pro"][:4], abs=NEAR)
@@ -171,8 +244,37 @@ def test_tables_of_other_papers(expected: Expected) -> None:
     assert three["+ Full CFGPT"] == [72.6, 0.0, 70.1, 71.6, 76.0]
     assert three["+ GRPO (w/o SFT and Distillation)"] == [63.7, -8.9, 58.3, 65.7, 68.0]
     assert [three["rebuilt"][0], *three["rebuilt"][2:]] == pytest.approx([one["rebuilt"][0], *two["rebuilt"][:3]])
-    assert four["rebuilt"] == [75.0, 25.0, 25.0, 25.0, 25.0, 75.0, 0.0]
+    assert four["rebuilt"] == [75.0, 25.0, 25.0, 25.0, 25.0, 75.0, None, 0.0] == four["rebuilt, matching supplement"]
+    # Each column is of one definition, and each figure with its set.
+    of_full = ("full set", "GPT-5", 46.32, 27.83, 26.61, 16.19, 4.31, None, 12.68, 32.91)
+    of_public = ("80 public questions", "InternVL3_5-14B", 58.8, None, 15.7, None, 1.0, 2.5, None, None)
+    table = titled(tables, "CaST-Bench, Table 4:")
+    plain = [tuple(getattr(cell, "value", cell) or None for cell in row) for row in table.rows]
+    assert {of_full, of_public} <= set(plain)
+    assert table.headings[7:9] == ("faithful", "faithful, full set's rule")
+    sets = [row[0] for row in plain]
+    assert sets == sorted(sets, reverse=True) and {row[0] for row in plain if "rebuilt" in row[1]} == {sets[-1]}
     expected(show(tables, WIDE))
+
+
+def test_each_run_of_yocausal_stands_in_the_tables_of_its_prompt(tmp_path: Path, expected: Expected) -> None:
+    runs = [logged(tmp_path / name, model, prompt, wins) for name, model, prompt, wins in (
+        ("forward", "both", "forward", "++-+"), ("null", "both", "null", "+---"), ("other", "one", "forward", "+++-"),
+    )]  # fmt: skip
+    runs = [replace(run, label=run.path.parent.name) for run in runs]
+    tables = layout_tables(runs)
+    shown = {title: list(values(titled(tables, f"YoCausal, {title}:"))) for title in ("Table 4", "Table 5", "Table 7")}
+    assert shown["Table 4"][-2:] == shown["Table 5"][-2:] == ["forward", "other"]
+    assert shown["Table 7"][-2:] == ["forward, forward prompt", "null, null prompt"]
+    four, seven = (values(titled(tables, f"YoCausal, {title}:")) for title in ("Table 4", "Table 7"))
+    assert four["HunyuanVideo"][-1] == seven["HunyuanVideo, forward prompt"][0] == 52.05
+    assert seven["null, null prompt"] == [25.0, 50.0] and four["forward"] == [None, None, None, 75.0, 75.0]
+    assert titled(tables, "YoCausal, Table 5:").headings[1] == "difference\nCCI"
+    six = titled(tables, "YoCausal, Table 6:")
+    assert six.headings[1:] == ("Kendall tau", "Pearson r", "p")
+    assert values(six)["Release date, 13 models"] == [None, 0.5958, 0.0316]
+    assert values(six)["LikePhys, 10 models"] == [0.5111, None, 0.0466]
+    expected(show([titled(tables, f"YoCausal, Table {number}:") for number in "47"], WIDE))
 
 
 @pytest.mark.slow  # the sample is filmed first

@@ -131,7 +131,7 @@ def facts(version: str | None = "5.3.0", **arguments: Any) -> RunFacts:
 
 
 def test_the_entries_are_whole_and_on_the_page() -> None:
-    assert len(KNOWN_HAZARDS) == 9
+    assert len(KNOWN_HAZARDS) == 10
     for name, entry in KNOWN_HAZARDS.items():
         assert entry.effect.endswith(".") and "  " not in entry.effect and entry.source
         assert describe_hazard(name) == f"{entry.effect} Source: {entry.source}"

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from judge_server import Fail, JudgeServer, Say
 from numbered_clips import cut_off, write_numbered
 from prepared_texts import add_texts
+from published import records
 from scipy import stats
 from small_clips import falling_ball
 from submission_world import taken_for_released
@@ -207,6 +208,21 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(
     prepare(str(release), labels=out)
     used = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
     assert used == {name: line["vlm_causality"] for name, line in labels.items()}
+
+
+def test_the_effect_of_the_tables_labels_needs_no_judge(release: Path) -> None:
+    prepare(str(release))
+    rows = [dict(row) for row in load_table("yocausal", "test", require_clips=False)]
+    causal, other = (
+        [row["motion"] for row in rows if row["vlm_causality"] is half and row["motion"] is not None]
+        for half in (True, False)
+    )
+    shown = printed("check", "yocausal", "--stats")
+    (line,) = [line.split() for line in shown.splitlines() if "Cohen's d of optical flow" in line]
+    assert line[-2:] == [f"{cohens_d(causal, other):.3f}", "0.057"]
+    # The paper's figure is not rounded away.
+    (row,) = [one for one in records("yocausal", "YoCausal Figure 6 (digest)") if one["unit"] == "d"]
+    assert row["value"] == 0.057
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,9 @@ from expected import Expected
 from oracles import read_oracle
 from refusals import refusal
 from scipy import stats
-from yocausal_records import pair_record
+from yocausal_records import logged, pair_record, run
 
-from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.record import Record
@@ -115,17 +113,6 @@ def test_a_correlation_of_too_little_is_none_and_equal_models_share_a_rank() -> 
     assert ranking_of(shared).places == {"a": -1, "b": -2, "c": -2}
 
 
-def run(name: str, causal: str, other: str = "", kind: SetKind = SetKind.OFFICIAL, task: str = "yocausal") -> Run:
-    """A run that wins (+) or loses (-) pairs of the causal half and of the other."""
-    wins = [(won, half) for half, part in ((True, causal), (False, other)) for won in part]
-    records = tuple(
-        pair_record(f"animal_{number}", "animal", "forward" if won == "+" else "backward", half).with_fields(model=name)
-        for number, (won, half) in enumerate(wins)
-    )
-    path = Path(f"out/{name}/1_results.json")
-    return Run(path, "video_diffusion", {task: records}, {}, {}, {task: DataSet(kind=kind)})
-
-
 MOST, HALF, FEW = "+" * 9 + "-", "+" * 5 + "-" * 5, "+" * 4 + "-" * 6
 
 
@@ -162,6 +149,16 @@ def test_the_papers_models_are_ranked_as_in_figure_9(expected: Expected) -> None
     among = {one.model: (one.rank, one.pairs) for one in found.runs}
     assert len(among) == 14 and among["Mochi-1-preview"] == (1, 20)
     assert among["Wan2.2-T2V-A14B"] == (2, None) and "Mochi-1-preview (published)" in among
+
+
+@pytest.mark.usefixtures("hundred_columns")
+def test_the_papers_correlations_stand_below_those_of_the_ranking() -> None:
+    table = Path(__file__).with_name("models.csv")
+    lines = [line.split() for line in printed("yocausal", "rank", "--published", "--against", str(table)).splitlines()]
+    shown = {" ".join(line[:-5]): line[-5:] for line in lines if len(line) > 5}
+    assert shown["paper, Table 6 LikePhys"] == ["10", "0.5111", "0.0466", "N/A", "N/A"]
+    assert shown["paper, Table 6 Number of parameters"] == ["13", "N/A", "N/A", "0.6880", "0.0093"]
+    assert shown["rank parameters"][0] == "13"
 
 
 def labels(path: Path, causal: str) -> Path:
@@ -204,19 +201,6 @@ def test_tables_of_scores_are_read_with_dates_and_gaps_and_every_fault_is_named(
         table.write_text(text)
         messages.append(refusal(read_scores, table, ["first", "second"]))
     expected("\n".join(messages))
-
-
-def logged(folder: Path, model: str, prompt: str, wins: str) -> Run:
-    """A run whose sample log says with which prompt it was measured."""
-    folder.mkdir()
-    finished = replace(run(model, wins[:2], wins[2:]), path=folder / "1_results.json")
-    loss = {"item_id": "x", "forward": 1.0, "backward": 2.0, "digest": "", "versions": {}}
-    steps = {"steps": {"forward": [], "backward": []}, "timesteps": []}
-    rows = {"submission_rows": {**loss, **steps, "settings": {"model": model, "prompt": prompt}}}
-    records = [one.with_fields(motion_symmetric=False) for one in finished.records["yocausal"]]
-    lines = [json.dumps({**rows, "record": one.to_json()}) + "\n" for one in records]
-    (folder / "1_samples_yocausal.jsonl").write_text("".join(lines))
-    return finished
 
 
 def test_runs_with_both_prompts_are_compared(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ class PartDescription(Form):
     description: Annotated[str, Field(min_length=1)]
 
 
-@step("description", asks=[VIEWER], requests=1.3, characters=900, images=8, reply_tokens=150)
+@step("description", asks=[VIEWER], requests=1.3, characters=1200, images=8, reply_tokens=150)
 def describe(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
     """Have a clip described, and what follows it where the question asks what comes next."""
     images = pictures_of(row, asking, config)
@@ -100,15 +100,18 @@ def describe(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> Ques
     return row.model_copy(update={"description": shown.description, "afterwards": afterwards})
 
 
-class ShortAnswer(Form):
+class FirstAnswer(Form):
+    """A model's own answer, and why it thinks so (2.2.3), which keeps it to what the clip shows."""
+
     answer: OptionText
+    rationale: Annotated[str, Field(min_length=1)]
 
 
-@step("first answer", asks=[VIEWER], requests=1, characters=1200, images=8, reply_tokens=40)
+@step("first answer", asks=[VIEWER], requests=1, characters=1300, images=8, reply_tokens=70)
 def answer_first(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
     """Have a model answer from the clip, without what follows it: where it is wrong, others may be in the same way."""
     material = {"description": row.description, "question": row.question}
-    reply = asking.ask(VIEWER, "causalvqa_first_answer", ShortAnswer, pictures_of(row, asking, config), **material)
+    reply = asking.ask(VIEWER, "causalvqa_first_answer", FirstAnswer, pictures_of(row, asking, config), **material)
     return row.model_copy(update={"first_answer": reply.answer})
 
 
@@ -116,7 +119,7 @@ class FourDistractors(Form):
     distractors: FourOptions
 
 
-@step("seed distractors", asks=[VIEWER], requests=1, characters=1900, images=8, reply_tokens=80)
+@step("seed distractors", asks=[VIEWER], requests=1, characters=2300, images=8, reply_tokens=80)
 def seed_distractors(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
     material = {"description": row.description, "afterwards": row.afterwards, "question": row.question}
     material |= {"answer": row.answer, "model_answer": row.first_answer}
@@ -135,7 +138,7 @@ class ComparedWording(PlainWording):
     similarity: Annotated[int, Field(ge=0, le=2)]
 
 
-@step("plain English", asks=[WRITER, CHECKER], requests=2.2, characters=1300, reply_tokens=60)
+@step("plain English", asks=[WRITER, CHECKER], requests=2.2, characters=1500, reply_tokens=60)
 def put_plainly(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
     """Have question and answer put into plain English; rules and a model see that they still ask and say the same."""
     texts: dict[str, Any] = row.model_dump(include={"description", "question", "answer"})
@@ -163,7 +166,7 @@ def meaning_faults(before: QuestionPair, after: PlainWording, asking: Asking) ->
     return [] if reply.same else [Fault("the meaning changed", reply.difference or "The meaning is not the same.")]
 
 
-@step("distractors", asks=[WRITER, CHECKER], requests=2.5, characters=1500, reply_tokens=80)
+@step("distractors", asks=[WRITER, CHECKER], requests=2.5, characters=1600, reply_tokens=80)
 def refine_distractors(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
     """Have the seeds made diverse, none of them a synonym of the answer or of another."""
     texts = row.model_dump(include={"description", "afterwards", "question", "answer", "seeds"})
@@ -271,7 +274,7 @@ def read_letter(text: str) -> str:
     return answer[1].upper()
 
 
-@step("blind filter", asks=[BLIND], paper="39% out", requests=2, characters=900, passes=0.61)
+@step("blind filter", asks=[BLIND], paper="39% of questions out", requests=2, characters=900, passes=0.61)
 def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
     right = []
     for version in VERSIONS:
@@ -367,12 +370,12 @@ def _flags_of(reviews: Sequence[Review]) -> str:
     return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)
 
 
-@step("not reviewed", paper="53% out")
+@step("not reviewed", paper="53% of items out")
 def review_nothing(rows: Sequence[QuestionPair], _: Remove) -> Sequence[QuestionPair]:
     return rows
 
 
-@step("quality review", paper="53% out", passes=0.47)
+@step("quality review", paper="53% of items out", passes=0.47)
 def apply_reviews(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews, clips: Path) -> list[QuestionPair]:
     """Remove flagged questions, give them the reviewers' type and times, or mark their texts for repair."""
     return keep_each(rows, remove, lambda row: _reviewed(row, reviews.get(row.qid, ()), clips))
@@ -419,6 +422,15 @@ class RepairedTexts(PlainWording):
     paraphrases: FourOptions
 
 
+def unchanged_faults(before: QuestionPair, after: RepairedTexts) -> list[Fault]:
+    """Return the fault of a repair in which no word is another."""
+    old, new = (
+        [*map(bare_words, (one.question, one.answer, *one.distractors, *one.paraphrases))] for one in (before, after)
+    )
+    detail = f"What was flagged is as it was: {before.flags}."
+    return [Fault("the repair changes nothing", detail)] if old == new else []
+
+
 @step("repair", asks=[WRITER, CHECKER, BLIND], requests=2, characters=1800, reply_tokens=120)
 def repair(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
     if not row.flags:
@@ -431,7 +443,8 @@ def repair(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
         question, answer = texts.question, texts.answer
         return unless_faulty(
             texts,
-            question_faults(question, answer, texts.distractors)
+            unchanged_faults(row, texts)
+            or question_faults(question, answer, texts.distractors)
             or question_faults(question, answer, texts.paraphrases)
             or meaning_faults(row, PlainWording(question=question, answer=answer), asking)
             or synonym_faults(question, answer, texts.distractors, asking)
@@ -463,6 +476,8 @@ def refuse_flagged_again(rows: Sequence[QuestionPair], remove: Remove, reviews: 
 SPLIT = "debug"
 """The split with answers."""
 HEADER = ("qid", "type", "question", "choices1", "correct1", "choices2", "correct2", "difficulty", "renamed_video")
+SCENARIO = "scenario"
+"""A column that a set may have, of which the paper's Table 5 gives the numbers."""
 
 ClipPart = tuple[str, float, float]
 """A video and two of its seconds."""
@@ -492,14 +507,15 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
             problems.add(f"{clip}, {start:g} to {end:g} s", fault, remedy="take its questions out of the annotations.")
     problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
     table = []
+    further = (SCENARIO,) if any(row.scenario for row in rows) else ()
     for row in rows:
-        cells = {name: getattr(row, name) for name in ("qid", "type", "question", "difficulty")}
+        cells = {name: getattr(row, name) for name in ("qid", "type", "question", "difficulty", *further)}
         for number, version in enumerate(VERSIONS, start=1):
             options = enumerate(row.options(version), start=1)
             cells[f"choices{number}"] = "|".join(f"{place}. {option}" for place, option in options)
             cells[f"correct{number}"] = LETTERS.index(row.key(version)) + 1
         table.append({**cells, "renamed_video": parts[row.clip, row.start, row.end]})
-    write_file(folder / metadata_name(SPLIT), csv_text(HEADER, table))
+    write_file(folder / metadata_name(SPLIT), csv_text((*HEADER, *further), table))
     carry_sample_mark(config.clips, folder)
     warnings = []
     if not config.reviews:

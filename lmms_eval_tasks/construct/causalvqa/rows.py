@@ -44,6 +44,7 @@ class QuestionPair(PipelineRow):
     type: str
     question: str
     answer: str
+    scenario: str = ""
     description: str = ""
     afterwards: str = ""
     first_answer: str = ""
@@ -185,6 +186,7 @@ class AnnotatorRow(ReleaseRow):
     question: Annotated[RawText, _of_length(LONGEST_QUESTION)]
     answer: Annotated[RawText, _of_length(LONGEST_OPTION)]
     qid: Annotated[Cell, AfterValidator(_name)] = ""
+    scenario: Cell = ""
 
 
 def read_questions(config: PairBuildConfig) -> list[QuestionPair]:
@@ -211,8 +213,8 @@ def read_questions(config: PairBuildConfig) -> list[QuestionPair]:
         if (first := seen.setdefault(name, row.where)) is not row.where:
             problems.add(row.where, f"Expected each question once, but {first} has it too.")
         question, answer = (" ".join(text.split()) for text in (row.question, row.answer))
-        place = row.model_dump(include={"clip", "start", "end"})
+        kept = row.model_dump(include={"clip", "start", "end", "scenario"})
         kind = row.type.strip().lower()
-        questions.append(QuestionPair(id=name, type=kind, question=question, answer=answer, **place))
+        questions.append(QuestionPair(id=name, type=kind, question=question, answer=answer, **kept))
     problems.raise_if_any(f"{source.name} cannot be built from", "nothing was asked")
     return questions

@@ -334,6 +334,8 @@ class Benchmark:
             review them, without a word here; a mode ``answer`` of its own stands for all of that.
         human_study: What is made of people's answers, where more is than a baseline; None where it is not.
         layouts: The tables of its paper, for `report --layout paper`.
+        statistics: What `check --stats` says of a prepared table beyond clips and words: of its rows, each statistic's
+            name, its value (None where the rows give none) and the paper's.
         sample: How its sample data is made; None where `lmms_eval_tasks.sample.writers` does it.
 
     Raises:
@@ -356,6 +358,7 @@ class Benchmark:
     inquiries: Mapping[str, Inquiry] = field(default_factory=dict)
     human_study: HumanStudy | None = None
     layouts: tuple[Layout, ...] = ()
+    statistics: Callable[[Sequence[Row]], Sequence[tuple[str, float | None, float]]] | None = None
     sample: SampleWriter | None = None
 
     @property

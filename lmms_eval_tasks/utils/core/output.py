@@ -99,6 +99,9 @@ class Number:
         return f"{round(value, self.digits) + 0.0:{'+' if self.signed else ''}.{self.digits}f}"
 
 
+NO_INTERVAL = " (no interval)"
+"""What follows a score whose groups cannot be drawn otherwise."""
+
 Cell = str | int | Number
 """A text, a count, or a number."""
 

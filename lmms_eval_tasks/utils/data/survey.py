@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.core.work import Progress
@@ -88,6 +88,8 @@ class StratumStatistics:
     question_words: float
     option_words: float | None
     vocabulary: int
+    seconds: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """The known lengths of its clips, ascending."""
 
 
 def split_statistics(card: Card, split: str, progress: Progress) -> list[StratumStatistics]:
@@ -117,6 +119,7 @@ def split_statistics(card: Card, split: str, progress: Progress) -> list[Stratum
             question_words=sum(map(len, own)) / len(own),
             option_words=sum(map(len, offered)) / len(offered) if offered else None,
             vocabulary=len({word for words in (*own, *offered) for word in words}),
+            seconds=tuple(sorted(known)),
         )
 
     return [*(describe(stratum, rows[stratum]) for stratum in sorted(rows)), describe((), range(table.num_rows))]

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from lmms_eval_tasks.utils.core.output import NO_INTERVAL, Number
 from lmms_eval_tasks.utils.people.responses import RIGHT, UNKNOWN, AskedQuestion, Key, Response
 from lmms_eval_tasks.utils.scoring.bootstrap import (
     Estimate,
@@ -39,6 +40,8 @@ HARD_FROM = 36.67
 DIFFICULTIES = ("easy", "medium", "hard")
 DROPPED = "dropped"
 MEAN = "mean over strata"
+FEW_QUESTIONS = 30
+"""Questions below which the percentiles of the draws are corrected (BCa)."""
 
 
 def difficulty(percent_right: float) -> str:
@@ -68,12 +71,19 @@ class QuestionSummary:
 
 @dataclass(frozen=True)
 class HumanScore:
-    """Accuracy of people on some questions, in percent, with its 95% interval for one response per question."""
+    """Accuracy of people on some questions, in percent, with its 95% interval for one response per question; one
+    question has none."""
 
     name: str
     questions: int
     percent: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
+
+    def number(self, unit: str, digits: int) -> Number:
+        """The score for a table."""
+        after = "" if self.interval else NO_INTERVAL
+        low, high = self.interval or (None, None)
+        return Number(self.percent, low, high, self.questions, unit, digits, after=after)
 
 
 def summarise(responses: Iterable[Response]) -> list[QuestionSummary]:
@@ -144,11 +154,14 @@ def human_scores(
 
     sampled = Strata.weighted(weights)
     percents = statistic(sampled.sums())
-    ends = intervals(sampled, statistic, method="percentile")
-    return [
-        HumanScore(name, sum(questions[names[place]] for place in places), float(percent), (float(low), float(high)))
-        for (name, places), percent, (low, high) in zip(members.items(), percents, ends, strict=True)
-    ]
+    ends = {method: intervals(sampled, statistic, method=method) for method in ("percentile", "bca")}
+    scores = []
+    for at, (name, places) in enumerate(members.items()):
+        number = sum(questions[names[place]] for place in places)
+        low, high = ends["bca" if number < FEW_QUESTIONS else "percentile"][at]
+        interval = (float(low), float(high)) if number > 1 else None
+        scores.append(HumanScore(name, number, float(percents[at]), interval))
+    return scores
 
 
 CREDIT = "human_credit"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.output import Cell, Mark, Number, cell_text, points
+from lmms_eval_tasks.utils.core.output import NO_INTERVAL, Cell, Mark, Number, cell_text, points
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.scoring import metrics as metrics_module
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
@@ -73,7 +73,7 @@ def score_number(score: Estimate | None, unit: str, digits: int = 1) -> Number:
     if score is None:
         return Number(None, unit=unit, digits=digits)
     if score.low == score.high:  # It has no bounds, and its groups do not differ, so that draws of them say nothing.
-        return Number(score.value, n=score.groups, unit=unit, digits=digits, after=" (no interval)")
+        return Number(score.value, n=score.groups, unit=unit, digits=digits, after=NO_INTERVAL)
     return Number(score.value, score.low, score.high, score.groups, unit, digits)
 
 
@@ -140,6 +140,7 @@ class LayoutPlace:
         where: Fields of the entries of ``published.json`` that have it, with their values; a tuple is any of these.
         applies: Which records of a run count; by default all.
         field: The field of such an entry that has the number.
+        block: The block of places to which it belongs, where there are several.
     """
 
     heading: str
@@ -148,10 +149,23 @@ class LayoutPlace:
     where: Mapping[str, object]
     applies: Callable[[Record], bool] | None = None
     field: str = "value"
+    block: str = ""
 
 
 def _model(entry: Mapping[str, Any]) -> str:
     return str(entry["model"])
+
+
+def _no_group(entry: Mapping[str, Any]) -> str:
+    return ""
+
+
+def _no_group_of_run(records: Records) -> str:
+    return ""
+
+
+def _all_runs(runs: Sequence[Any]) -> Sequence[str | None]:
+    return [""] * len(runs)
 
 
 @dataclass(frozen=True)
@@ -167,6 +181,17 @@ class Layout:
         called: An entry's metric to what it is called, for tables that are `across`: there each column has the name of
             its score, which need not be the same of models and people.
         name: What a row or column of published figures is called, by their entry; by default the model.
+        group: The group of a published figure, such as its set or the kind of its model, by its entry. Groups stand
+            together, in the order of the entries, and are named.
+        group_of_run: The group of a run, by its records; of a run that is not of the whole release there is none.
+        group_of_people: The group of a study's people.
+        take: Of each of the finished runs (`api.runs.Run`) that have records for it, what follows the run's name; None
+            where it has no place here.
+        left_out: Why a run has no place.
+        count: How many groups of items are behind a published figure, by its entry, for tables that are `across`. They
+            have a column of these numbers, N, unless it is None.
+        figures: Blocks of places that the page draws, with the runs among published models and people, to their titles.
+        people: The score by which people's answers to the items stand in it; None where they have no place.
         stages: Where it compares sets that are made one of another, what these are called, in that order; runs of all
             of them stand in it, then their mean, and what it changed.
         stage: Which of these some records are of, and whether a filter left some of the run out.
@@ -181,6 +206,14 @@ class Layout:
     views: tuple[str, ...] = ("",)
     called: Mapping[str, str] = field(default_factory=dict)
     name: Callable[[Mapping[str, Any]], str] = _model
+    group: Callable[[Mapping[str, Any]], str] = _no_group
+    group_of_run: Callable[[Records], str] = _no_group_of_run
+    group_of_people: str = ""
+    take: Callable[[Sequence[Any]], Sequence[str | None]] = _all_runs
+    left_out: str = ""
+    count: Callable[[Mapping[str, Any]], int | None] | None = None
+    figures: Mapping[str, str] = field(default_factory=dict)
+    people: Metric | None = None
     stages: tuple[str, ...] = ()
     stage: Callable[[Sequence[Record], bool], str] | None = None
     digits: int = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from numbered_clips import write_numbered
 from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
 
-from lmms_eval_tasks.construct.causalvqa.pipeline import pictures_of, steps_of, write_release
-from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, QuestionPair
+from lmms_eval_tasks.causalvqa.benchmark import read_items
+from lmms_eval_tasks.construct.causalvqa.pipeline import pictures_of, repair, steps_of, write_release
+from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, QuestionPair, read_questions
 from lmms_eval_tasks.construct.engine.steps import Asking, Models, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
 from lmms_eval_tasks.sample.scripts import reworded
@@ -47,7 +49,7 @@ def guess(right: bool) -> Any:
 HONEST: dict[str, Any] = {
     "causalvqa_describe": {"description": "A table."},
     "causalvqa_afterwards": {"description": "It stops."},
-    "causalvqa_first_answer": {"answer": "a red ball"},
+    "causalvqa_first_answer": {"answer": "a red ball", "rationale": "It lies on the table."},
     "causalvqa_seeds": {"distractors": WRONG[::-1]},
     "causalvqa_wording": WORDING,
     "causalvqa_meaning": {"same": True, "difference": ""},
@@ -62,6 +64,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "malformed": {"describe": '{"description": "cut off'},
     "refusal": {"first_answer": "I'm sorry, but I cannot help with that."},
     "no server": {"seeds": ServerError("timed out", again=True)},
+    "no rationale": {"first_answer": {"answer": "a red ball"}},
     "other form": {"seeds": {"distractors": WRONG[:3]}},
     "leak": {"wording": {**WORDING, "question": "Is it so that a ball rolls next?"}},
     "yes or no": {"wording": {**WORDING, "answer": "Yes."}},
@@ -137,6 +140,32 @@ def test_what_was_refused_and_why_is_in_what_is_asked_next(clips: Path, tmp_path
     assert again.given["refused"] == [{**distractors("a rolling ball"), "why": why}]
 
 
+REPAIRED = {"question": "What?", "answer": ANSWER, "distractors": WRONG, "paraphrases": OTHERS}
+IN_ORDER = (tuple(range(5)),) * 2
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ([REPAIRED] * 3, "repair: the repair changes nothing"),
+        ([{**REPAIRED, "question": "WHAT?", "distractors": [f"the {text}." for text in WRONG]}] * 3,
+         "repair: the repair changes nothing"),
+        ([REPAIRED, {**REPAIRED, "question": "What comes next?"}], "kept"),
+    ],
+)  # fmt: skip
+def test_a_repair_that_changes_no_word_is_refused(clips: Path, tmp_path: Path, said: list[Any], why: str) -> None:
+    texts = {name: tuple(text) if isinstance(text, list) else text for name, text in REPAIRED.items()}
+    flagged = {**texts, "orders": IN_ORDER, "flags": "e", "comments": ("It is unclear.",)}
+    row = asked_about().model_copy(update=flagged)
+    chosen = config(clips)
+    says = {**HONEST, "causalvqa_repair": said}
+    left, removed, played = outcome([repair.given(3)], [row], chosen, tmp_path, says)
+    assert removed.get("q", "kept").startswith(why)
+    assert [one.question for one in left] == ["What comes next?"] * (why == "kept")
+    refused, *_ = played.of("causalvqa_repair")[1].given["refused"]
+    assert refused["why"] == ["What was flagged is as it was: e."]
+
+
 def test_who_sees_what(clips: Path, tmp_path: Path) -> None:
     """Only the viewer sees frames, what follows a clip is described for anticipation alone, and the blind see no text
     on the clip."""
@@ -178,6 +207,36 @@ def test_the_release_has_two_versions_of_each_question_and_its_clip(built: Build
         assert sorted(map(reworded, first.values())) == sorted(second.values())
         keys |= {(1, row["correct1"]), (2, row["correct2"])}
     assert len(keys) > 5
+
+
+def test_a_scenario_goes_from_the_annotations_into_the_release_and_its_table(clips: Path, tmp_path: Path) -> None:
+    def release_of(**more: str) -> tuple[list[str], list[dict[str, Any]]]:
+        folder = tmp_path / f"release{len(more)}"
+        folder.mkdir()
+        row = {
+            "clip": "a.mp4",
+            "start": 0,
+            "end": 1,
+            "type": "planning",
+            "question": "What?",
+            "answer": "a cat",
+            **more,
+        }
+        annotations = tmp_path / "rows.jsonl"
+        annotations.write_text(json.dumps(row))
+        (question,) = read_questions(config(clips, annotations=annotations))
+        texts = {"distractors": tuple(WRONG), "paraphrases": tuple(OTHERS), "orders": IN_ORDER}
+        write_release([question.model_copy(update={**texts, "difficulty": "easy"})], folder, config(clips))
+        content = (folder / "debug" / "debug_metadata.csv").read_bytes()
+        items, problems = read_items("debug", content)
+        assert not problems
+        return content.decode().splitlines()[0].split(","), items
+
+    header, items = release_of(scenario="cooking")
+    assert header[-1] == "scenario" and {item["scenario"] for item in items} == {"cooking"}
+    # The official release has no such column.
+    official, items = release_of()
+    assert official == header[:-1] and {item["scenario"] for item in items} == {""}
 
 
 def test_a_clip_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:

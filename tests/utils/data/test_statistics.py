@@ -14,6 +14,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.report.prepared_tables import length_figure
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.data.survey import StratumStatistics, split_statistics
@@ -45,6 +46,27 @@ def test_each_stratum_and_all(tmp_path: Path) -> None:
     assert descriptive == StratumStatistics(("descriptive", "easy"), 2, 1, 0, 1.0, 1.0, 8.0, 2.0, 13)
     assert planning == StratumStatistics(("planning", "easy"), 8, 2, 1, 1.5, 2.0, (3 * 3 + 2) / 4, 2.0, 11)
     assert every == StratumStatistics((), 10, 2, 1, 1.5, 2.0, (3 * 3 + 2 + 8) / 5, 2.0, 14)
+
+
+def test_the_lengths_of_clips_are_drawn_by_type(tmp_path: Path) -> None:
+    prepare(write_release(tmp_path))
+    lengths = length_figure("causalvqa", "debug", split_statistics(read_card("causalvqa"), "debug", no_progress))
+    lines = {line.label: [(mark.x, mark.score.value) for mark in line.marks] for line in lengths.lines}
+    assert list(lines) == ["descriptive", "planning", "all"]
+    assert {seconds for seconds, _ in lines["descriptive"]} == {1.0}
+    # Of planning's two clips one lasts a second, the other two.
+    assert lines["planning"][::5] == [(1.0, 0.0), (1.0, 25.0), (2.0, 50.0), (2.0, 75.0), (2.0, 100.0)]
+    folder = tmp_path / "figures"
+    shown = CliRunner().invoke(app, ["check", "causalvqa", "--stats", "--figures", str(folder)]).stdout
+    assert "Figure of the clips' lengths" in shown
+    assert sorted(path.suffix for path in folder.glob("causalvqa_debug.clip-lengths.*")) == [
+        ".csv",
+        ".pdf",
+        ".png",
+        ".svg",
+    ]
+    refused = CliRunner().invoke(app, ["check", "causalvqa", "--figures", str(folder)])
+    assert refused.exit_code == 1 and "Expected --figures with --stats" in refused.stderr
 
 
 @pytest.mark.usefixtures("hundred_columns")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from published import TABLE_6, records
+from scipy import stats
 
 from lmms_eval_tasks.utils.people.baseline import (
     LinkCounts,
@@ -50,7 +51,9 @@ def test_six_questions_by_hand() -> None:
         for name, values in expected.items():
             assert scores[name].questions == values["questions"]
             assert scores[name].percent == pytest.approx(values["percent"], abs=1e-4), name
-            assert scores[name].interval[0] <= scores[name].percent <= scores[name].interval[1]
+            low, high = scores[name].interval or (0.0, 100.0)
+            assert low <= scores[name].percent <= high
+            assert (scores[name].interval is None) is (values["questions"] == 1)
 
 
 def test_the_papers_strata_give_its_aggregates() -> None:
@@ -76,7 +79,7 @@ def test_the_papers_strata_give_its_aggregates() -> None:
         assert scores[name].percent == pytest.approx(percent, abs=0.1), name
 
 
-def test_the_interval_is_that_of_one_human_and_of_small_strata_its_percentiles() -> None:
+def test_the_interval_is_that_of_one_human_and_of_few_questions_bca() -> None:
     # 100 questions, each right by half of its annotators: one response each is a binomial of 100.
     for annotators in (2, 30):
         responses = [
@@ -89,10 +92,21 @@ def test_the_interval_is_that_of_one_human_and_of_small_strata_its_percentiles()
         assert (score.percent, *score.interval) == pytest.approx((50, 40, 60), abs=1.1)
     assert human_scores(responses[::-1], strata) == human_scores(responses, strata)
     assert summarise(responses[::-1]) == summarise(responses)
+    # One wrong question: scipy's BCa, and from 30 questions on the percentiles of the draws.
+    for number in (15, 29, 30):
+        right = np.arange(number) > 0
+        responses = [Response(str(item), "0", "p", "A", float(is_right)) for item, is_right in enumerate(right)]
+        (score, *_) = human_scores(responses, {str(item): ("x",) for item in range(number)})
+        method = "BCa" if number < 30 else "percentile"
+        drawn = stats.bootstrap((100.0 * right,), np.mean, n_resamples=50_000, method=method, random_state=0)
+        # Draws differ by one answer at most; the two methods by two or more.
+        assert score.interval == pytest.approx(tuple(drawn.confidence_interval), abs=101 / number), number
+    # Half of the people are right about one question: no other question says how much questions differ.
+    both = [Response("0", "0", f"p{person}", "A", float(person)) for person in (0, 1)]
+    (score, *_) = human_scores(both, {"0": ("x",)})
+    assert (score.percent, score.interval) == (50.0, None)
+    assert score.number("%", 2).text == "50.00 (no interval)"
     responses = [Response(str(item), "0", "p", "A", float(item > 0)) for item in range(15)]
-    (score, *_) = human_scores(responses, {str(item): ("x",) for item in range(15)})
-    draws = np.random.default_rng(0).binomial(15, 14 / 15, 200_000)
-    assert score.interval == pytest.approx(np.quantile(draws, (0.025, 0.975)) * 100 / 15)
     assert human_scores(responses, {str(item): (str(item % 2),) for item in range(15)})[-1].name == "mean over strata"
     assert human_scores([], {}) == human_scores(responses, {}) == []
     found = [difficulty(100 * right / 30) for right in (30, 27, 26, 21, 20, 11, 10, 0)]
