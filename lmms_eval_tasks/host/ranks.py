@@ -19,6 +19,7 @@ from loguru import logger
 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import name_full_disk
+from lmms_eval_tasks.utils.core.text import hide_secrets, printable
 
 Value = TypeVar("Value")
 PATIENCE = timedelta(days=1)
@@ -128,7 +129,7 @@ def describe_exception(error: BaseException) -> str:
     words = [word for given in sys.argv for word in given.split("=", 1)]
     folders = [Path(path) for option, path in pairwise(words) if option == "--output_path"]
     error = name_full_disk(error, *folders)
-    text = " ".join(str(error).split())
+    text = printable(hide_secrets(" ".join(str(error).split()), os.environ))
     return f"{type(error).__name__}: {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
 
 

@@ -11,7 +11,8 @@ lmms-eval makes and asks all requests at once and has no hook around that:
   in place of an answer out of the cache;
 - a task's `build_all_requests`: by `dealing`, as `--limit` and `--offset` cannot say which documents are in a part of a
   run;
-- `maybe_forward_with_tool` of `async_openai`: by `kept_answers`, to keep each answer as it comes.
+- the `create` of the client of `openai` and `async_openai`, the threads of the one, and `maybe_forward_with_tool` of
+  the other: by `servers`, to read all that a server says, and to keep each answer as it comes.
 
 A model that is only shown its inputs has those of transformers replaced: by `inputs`, which reads no weights.
 """
@@ -37,8 +38,9 @@ from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
+from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
-from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence
+from lmms_eval_tasks.host.asking.unanswered import FailedRequests, NotedReplies, UnreadableClips, describe_silence
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model.identity import CLIPLESS, find_arguments, read_weights, wrap_create
 from lmms_eval_tasks.host.model.readers import ready_reader
@@ -67,6 +69,7 @@ from lmms_eval_tasks.host.tasks.task_view import CLIP
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.answers.hooks import is_hook, unbound_message
+from lmms_eval_tasks.utils.answers.reply import SILENCES
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS, SOCRATIC, name_view, read_pointer
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -390,16 +393,19 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         evaluation.weights, evaluation.unanswered, evaluation.is_heard = read_weights(model), {}, False
         if shows_videos(evaluation):
             evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
+        server = ServerReplies(model)
         asked = AskedModel(
             model,
             part or AskingStage(),
             Samples(),
+            NotedReplies(evaluation),
             dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation),
-            KeptAnswers(model, evaluation, given),
+            KeptAnswers(model, evaluation, given, server),
             ViewsAhead(model, evaluation),
             UnreadableClips(model, evaluation),
             FailedRequests(model),
+            server,
         )
         with ordinary_errors(), asked.lasting(given.get("response_cache")):
             is_empty = part and not any(part.documents.values())
@@ -427,7 +433,7 @@ def keep_prediction(
             answered=None,
             outcome=Outcome.UNSCORED,
             unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
-            detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
+            detail=record.detail if record.unanswered or record.detail in (CUT_OFF, *SILENCES) else "",
             fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )
         for record in Record.from_json(graded).each

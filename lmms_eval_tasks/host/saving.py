@@ -42,6 +42,7 @@ from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, wr
 from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
+from lmms_eval_tasks.utils.answers.reply import describe_empty
 from lmms_eval_tasks.utils.benchmark.benchmark import find_view
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
 from lmms_eval_tasks.utils.core.output import Number
@@ -57,7 +58,10 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch
 NO_VALUE = frozenset({"", "none"})
 """Texts by which an argument of lmms-eval's command line is left unset."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
-FAILURES = {one.value for one in (UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)}
+FAILURES = {
+    one.value
+    for one in (UnscoredReason.FAILED, UnscoredReason.BLOCKED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)
+}
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
 DATE = "%Y%m%d_%H%M%S"
@@ -86,7 +90,9 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
                 lines = {name: [{RECORD: one} for one in records.get(name, ())] for name in results.get("configs", ())}
                 if any(lines.values()):
                     scores = write_scores(run_of_lines(path, read_results(path), lines))
-                    announce(scores, path, self.output_path, bool(given.get("samples")))
+                    records = [one for of_task in records.values() for line in of_task for one in _each(line)]
+                    empty = describe_empty(one["detail"] for one in records)
+                    announce(scores, path, self.output_path, bool(given.get("samples")), empty)
         return saved
 
     return save_with_card
@@ -126,27 +132,34 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     return saved
 
 
-def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True) -> None:
+def _each(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return a record as JSON values, and those of the item's other samples."""
+    return (record, *record.get("samples", ()))
+
+
+def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True, note: str | None = None) -> None:
     """Print the last lines of a run when lmms-eval's command line ends; a Python program prints what it wants."""
 
     def print_lines() -> None:
         tasks = {task for part in scores.parts for task in part.tasks}
         if not logged or all(sample_log(results, task).is_file() for task in tasks):
             with suppress(OSError, ValueError):  # nobody reads any more
-                sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path, logged)))
+                sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path, logged, note)))
                 sys.stdout.flush()
 
     if on_command_line():
         atexit.register(print_lines)
 
 
-def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True) -> Iterator[str]:
-    """Yield a line for each task and group with its leading score, then how to look at the run."""
+def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True, note: str | None = None) -> Iterator[str]:
+    """Yield a line for each task and group with its leading score, a note, then how to look at the run."""
     yield ""
     for part in scores.shown_parts():
         yield _line(part, output_path)
         if part.tasks != [part.name]:
             yield from (f"  {_line(scores.part(task), output_path)}" for task in part.tasks)
+    if note:
+        yield f"{note}."
     yield f"lmms-eval-tasks report {shlex.quote(output_path)}" if logged else UNLOGGED
 
 
@@ -257,7 +270,7 @@ class CardRun:
         }
         if self.attribute("keep_answers_in"):  # it alone knows of which task
             spent.pop("answers kept", None)
-        records = [one for line in self.evaluation.records.get(task, ()) for one in (line, *line.get("samples", ()))]
+        records = [one for line in self.evaluation.records.get(task, ()) for one in _each(line)]
         if spent and records:
             spent["answers cut off"] = sum(one["detail"] == CUT_OFF for one in records)
             spent["answers failed"] = sum(one["unscored_reason"] in FAILURES for one in records)

@@ -18,11 +18,17 @@ from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import unanswered
 from lmms_eval_tasks.host.asking.stages import AskedModel
-from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence, find_fault
+from lmms_eval_tasks.host.asking.unanswered import (
+    FailedRequests,
+    NotedReplies,
+    UnreadableClips,
+    describe_silence,
+    find_fault,
+)
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.replacements import keep_prediction
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, is_answer, why_no_answer
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -36,7 +42,7 @@ def test_texts_in_place_of_an_answer_are_told_from_answers() -> None:
         "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Connection error.": (FAILED, "Connection error."),
         "[LMMS_EVAL_REQUEST_FAILED] ValueError: no frames": (FAILED, "ValueError: no frames"),
         "[LMMS_EVAL_BUDGET_EXCEEDED]": (BUDGET, ""),
-        "[SAFETY_BLOCKED:finish_reason=2]": (FAILED, "[SAFETY_BLOCKED:finish_reason=2]"),
+        "[SAFETY_BLOCKED:finish_reason=2]": (UnscoredReason.BLOCKED, "finish_reason=2"),
         "[GENERATION_FAILED] timed out": (FAILED, "timed out"),
         "[ERROR] Unknown": (FAILED, "Unknown"),
         NO_VIDEO: (FAILED, NO_VIDEO),
@@ -45,8 +51,8 @@ def test_texts_in_place_of_an_answer_are_told_from_answers() -> None:
         "": None,
         None: None,
     }.items():
-        assert why_no_answer(text) == why
-    assert not is_answer(NO_CONTENT)
+        reply = Reply.of_response(text)
+        assert reply.why == why and reply.is_answer == (why is None and bool(text))
 
 
 class Adapter:
@@ -74,7 +80,7 @@ def test_an_empty_text_for_an_exception_says_so() -> None:
     for asked, returned in (
         (["A", RuntimeError("shapes\ndiffer")], ["A", f"{failed}RuntimeError: shapes differ"]),
         (["A", ""], ["A", ""]),
-        ([None, NO_CONTENT], ["", ""]),
+        ([None, 7], ["", "7"]),
         ([RuntimeError("tried again", "INFO", "lmms_eval.models.chat.adapter")], [""]),
         ([RuntimeError("of a library", "ERROR", "lmms_eval.utils")], [""]),
         ([COUNTED, ValueError("x")], [COUNTED, f"{failed}ValueError: x"]),
@@ -88,12 +94,12 @@ def test_an_empty_text_for_an_exception_says_so() -> None:
 
 def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
     failed = GenerationResult("[LMMS_EVAL_REQUEST_FAILED after 1 retries] x")
-    kept = {"a": "B", "b": failed, "c": "[LMMS_EVAL_BUDGET_EXCEEDED]", "d": NO_CONTENT}
+    kept = {"a": "B", "b": failed, "c": "[LMMS_EVAL_BUDGET_EXCEEDED]"}
     cache = SimpleNamespace(_lookup=kept.get, _is_valid_response=lambda response, kind: bool(response))
     with AskedModel(Adapter()).lasting(cache):
-        assert [cache._lookup(key) for key in kept] == ["B", *[None] * 3]
+        assert [cache._lookup(key) for key in kept] == ["B", None, None]
         valid = [cache._is_valid_response(one, "generate_until") for one in ("", *kept.values())]
-        assert valid == [False, True, False, False, False]
+        assert valid == [False, True, False, False]
     assert cache._lookup("c") == kept["c"]
 
 
@@ -110,22 +116,22 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     failed = grade(first, "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy (B)")
     spent = grade(second, "[LMMS_EVAL_BUDGET_EXCEEDED]")
     assert (failed.why, spent.why, failed.answered) == ("failed: busy (B)", "budget spent", None)
-    scores = state.process_results(first, ["[LMMS_EVAL_BUDGET_EXCEEDED]"])
+    scores = state.process_results(second, ["[LMMS_EVAL_BUDGET_EXCEEDED]"])
     assert scores["unscored_rate"] == 100 and scores["unparsed_rate"] is None
     assert describe_silence(state.evaluation) == (
         "Nothing was answered, so no result was saved: 2 items have no answer: failed: busy (B) (1); budget spent (1). "
         "The same command asks again."
     )
     state.evaluation.unanswered.clear()
-    for text in ("", NO_CONTENT):
-        assert grade(first, text).outcome.value == "unparsed", "a model may say nothing"
-        with pytest.raises(ValueError, match=r"^graded: $"):
-            state.grade_first(first, [text], refuse)
+    silent = grade(first, "")
+    assert (silent.outcome.value, silent.detail) == ("unparsed", "empty"), "a model may say nothing"
+    with pytest.raises(ValueError, match=r"^graded: $"):
+        state.grade_first(first, [""], refuse)
     assert state.evaluation.is_heard
     # Where answers are kept without grading, too.
     for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
         state.evaluation.unanswered.clear()
-        state.requests = SimpleNamespace(returned=lambda *_, text=text: text, is_cut_off=lambda *_: False)  # type: ignore[assignment]
+        state.requests = requests(text, 1, first["item_id"])
         assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
 
 
@@ -192,9 +198,15 @@ def clips(home: Path, tmp_path: Path) -> list[Path]:
 
 def answers_of(model: Model, *more: Any) -> tuple[list[str], dict[Any, Any]]:
     """A model's answers about its clips, and what is unanswered and why."""
-    evaluation = Evaluation(tasks={"ours": asking.stand_in_task(clips=lambda row: (row["clip"],))})
+    noted: dict[int, Reply] = {}
+    of_task = SimpleNamespace(note=lambda document, sample, reply: noted.update({document: reply}))
+    task = asking.stand_in_task(clips=lambda row: (row["clip"],))
+    task.requests = of_task
+    evaluation = Evaluation(tasks={"ours": task})
     requests = [asking.request(doc) for doc in range(3)]
-    return asking.ask(model, [*requests, *more], UnreadableClips(model, evaluation)), evaluation.unanswered
+    said = asking.ask(model, [*requests, *more], NotedReplies(evaluation), UnreadableClips(model, evaluation))
+    names = [row["item_id"] for row in model.task_dict["ours"]["test"]]
+    return said, {("ours", names[document]): reply.why for document, reply in noted.items()}
 
 
 def test_the_others_are_asked_again_once(clips: list[Path]) -> None:
@@ -216,9 +228,11 @@ def test_what_an_adapter_says_in_place_of_an_answer_is_looked_into(clips: list[P
     single = Model(clips, says=failed)
     single.maybe_forward_with_tool = None  # type: ignore[attr-defined]
     said, silent = answers_of(single)
-    assert said == [failed, "", failed] and len(single.calls) == 1 and list(silent) == [("ours", "damaged")]
+    assert said == [failed, "", failed] and len(single.calls) == 1
+    assert [item for (_, item), why in silent.items() if why and why[0] is not FAILED] == ["damaged"]
     outage = Model([clips[0], clips[2], clips[0]], "b", says=failed)
-    assert answers_of(outage) == ([failed] * 3, {}) and len(outage.calls) == 1
+    said, silent = answers_of(outage)
+    assert said == [failed] * 3 and {why[0] for why in silent.values()} == {FAILED} and len(outage.calls) == 1
 
 
 def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
 from lmms_eval_tasks.utils.data.card import Card
@@ -165,7 +166,7 @@ class ClipDealer(AskingStage):
     def __init__(self, model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> None:
         self._model, self._evaluation, self._tasks = model, evaluation, tasks
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         ranks = current_exchange()
         if ranks.size == 1 or not self._evaluation.clips_needed:
             return ask(requests)
@@ -255,7 +256,7 @@ class ClipDealer(AskingStage):
         ranks: Exchange,
         places: Sequence[int],
         received: Sequence[Sequence[SentRequest]],
-    ) -> list[Any]:
+    ) -> list[Reply]:
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
         dealt = [
             (requests[places[sent.number]] if sender == ranks.rank else self._unpack(sent.request), sender, sent)
@@ -267,16 +268,16 @@ class ClipDealer(AskingStage):
         others = [place for place, request in enumerate(requests) if request.task_name not in self._evaluation.tasks]
         ours = [request for request, *_ in dealt]
         asked = [*(requests[place] for place in others), *ours]
-        responses = iter(ask(self._even_out(asked, ours, ranks)))
-        answers: list[Any] = [""] * len(requests)
+        replies = iter(ask(self._even_out(asked, ours, ranks)))
+        answers = [Reply()] * len(requests)
         for place in others:
-            answers[place] = next(responses, "")
-        returned: list[dict[int, Any]] = [{} for _ in range(ranks.size)]
+            answers[place] = next(replies, Reply())
+        returned: list[dict[int, Reply]] = [{} for _ in range(ranks.size)]
         for _, sender, sent in dealt:
-            returned[sender][sent.number] = next(responses, "")
+            returned[sender][sent.number] = next(replies, Reply())
         for answered in ranks.deliver(returned):
-            for number, answer in answered.items():
-                answers[places[number]] = answer
+            for number, reply in answered.items():
+                answers[places[number]] = reply
         own = self._evaluation.unanswered | (getattr(self._model, "unanswered", None) or {})
         for unanswered in ranks.gather(own):
             self._evaluation.unanswered |= unanswered

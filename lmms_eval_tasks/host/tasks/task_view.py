@@ -115,9 +115,8 @@ ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., made.MadeClip]]] = {
 """What shows a clip's frames in another order: the order, and what makes a clip of it."""
 SAMPLES = "__samples__"
 """The field of a row that has, for each sample of a finished run, the fields in which its row differs."""
-UNANSWERED = "unanswered"
-"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
-known that it gave one."""
+REPLY = "__reply__"
+"""The field of a row of a finished run that has the reply to its item, as the log says."""
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:

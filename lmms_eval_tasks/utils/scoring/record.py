@@ -71,6 +71,8 @@ class UnscoredReason(str, Enum):
     """The model did not fit beside the clip."""
     BUDGET = "budget spent"
     """The run's budget of tokens, lmms-eval's ``--max_tokens``, was spent before the model was asked."""
+    BLOCKED = "blocked"
+    """The provider blocked or refused the reply; the record's detail has its words."""
     OTHER_ITEM = "other item"
     """The response is about another item."""
     ONLY_PREDICTED = "only predicted"
@@ -84,7 +86,7 @@ class UnscoredReason(str, Enum):
         return next((reason for reason in cls if reason.value == kind.replace("_", " ")), cls.FAILED)
 
 
-_SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET)
+_SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.BLOCKED)
 _UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
 
 
