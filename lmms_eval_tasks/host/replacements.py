@@ -50,6 +50,7 @@ from lmms_eval_tasks.host.ranks import (
     command_options,
     current_exchange,
     end_where_lmms_eval_goes_on,
+    ended_by_hand,
     on_command_line,
     stop_if_any,
 )
@@ -61,6 +62,7 @@ from lmms_eval_tasks.host.tasks.running import (
     TaskRequests,
     TaskState,
     bind_hooks,
+    count_tasks,
     find_metrics,
     find_tasks,
     shows_videos,
@@ -196,6 +198,7 @@ class ManagesOurTasks:
         if on_command_line():
             stop_if_any(checks.describe_unknown(task_list, names, self.all_tasks))
         stop_if_any(checks.describe_unsplit(others, evaluation.splits))
+        stop_if_any(checks.describe_shared_limit(command_options().get("limit"), len(others) if ours else 0))
         if ours:
             benchmarks = registry().benchmarks
             forms = {
@@ -377,16 +380,18 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
         stop_if_any(checks.describe_misfit(type(model).__name__, forms, model))
-        evaluation, part = states[0].evaluation, None
+        evaluation, limit = states[0].evaluation, given.get("limit")
+        stop_if_any(checks.describe_shared_limit(limit, count_tasks(given["task_dict"]) - len(tasks)))
         for state, task in tasks.items():
             grade = state.process_results
             # lmms-eval has taken the hook away that graded answers which are only kept.
             if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
             state.requests = TaskRequests(task)
-        if evaluation.shard:
-            part = dealing.find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
+        if part := dealing.find_part(evaluation.shard, tasks, limit, given.get("offset", 0)):
             given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
+            if dealing.is_share(limit):
+                given["limit"] = max(one["effective"] for one in part.whole.values())
             arguments, named = (), given
         take_all_samples(model, tasks)
         evaluation.model = model
@@ -394,6 +399,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         if shows_videos(evaluation):
             evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
         server = ServerReplies(model)
+        kept = KeptAnswers(model, evaluation, given, server)
         asked = AskedModel(
             model,
             part or AskingStage(),
@@ -401,13 +407,13 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             NotedReplies(evaluation),
             dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation),
-            KeptAnswers(model, evaluation, given, server),
+            kept,
             ViewsAhead(model, evaluation),
             UnreadableClips(model, evaluation),
             FailedRequests(model),
             server,
         )
-        with ordinary_errors(), asked.lasting(given.get("response_cache")):
+        with ordinary_errors(), ended_by_hand(kept.describe), asked.lasting(given.get("response_cache")):
             is_empty = part and not any(part.documents.values())
             results = dealing.evaluate_nothing() if is_empty else evaluate(*arguments, **named)
             stop_if_any(describe_silence(evaluation))

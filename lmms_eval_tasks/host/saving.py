@@ -10,14 +10,16 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import metadata
 from itertools import count
 from math import isfinite
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from loguru import logger
 
@@ -45,6 +47,7 @@ from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.answers.reply import describe_empty
 from lmms_eval_tasks.utils.benchmark.benchmark import find_view
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
+from lmms_eval_tasks.utils.core.files import PART, write_file
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments, printable
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -75,12 +78,14 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
         given = signature.bind(self, *arguments, **named).arguments
-        try:
-            given["datetime_str"] = free_date(self, given["results"], given["datetime_str"])
-        except Exception as error:  # lmms-eval saves its results all the same, or says why not
-            logger.debug("Whether another run has the same date is not known ({}).", error)
-        saved = save(**given)
         results = given["results"]
+        with ExitStack() as stack:
+            try:
+                given["datetime_str"] = stack.enter_context(free_date(self, results, given["datetime_str"]))
+            except Exception as error:  # lmms-eval saves its results all the same, or says why not
+                logger.debug("Whether another run has the same date is not known ({}).", error)
+            stack.enter_context(patch.dict(inspect.unwrap(save).__globals__, Path=WholePath))
+            saved = save(**given)
         with _warn_without("run card"):
             if path := saved_results(self, results):
                 write_card(path, gather(results, results.evaluation))
@@ -107,19 +112,37 @@ def _warn_without(name: str) -> Iterator[None]:
         logger.warning("No {} was written ({}: {}).", name, type(error).__name__, error)
 
 
-def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
-    """Return a date that no run has yet: lmms-eval would append to the logs of another run of the same second."""
+@contextmanager
+def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> Iterator[str]:
+    """Give a date that no run has yet: lmms-eval would append to the logs of another run of the same second."""
     if not tracker.output_path or not isinstance(results, Results):
-        return date
+        yield date
+        return
     folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
     folder.mkdir(parents=True, exist_ok=True)
     start = datetime.strptime(date, DATE)
     for second in count():
         free = (start + timedelta(seconds=second)).strftime(DATE)
+        claim = folder / f".{free}{PART}"
         with suppress(FileExistsError):
-            (folder / f"{free}{RESULTS}").open("x").close()
-            return free
-    raise AssertionError
+            claim.open("x").close()
+            try:
+                if not (folder / f"{free}{RESULTS}").exists():
+                    yield free
+                    return
+            finally:
+                claim.unlink()
+
+
+class WholePath(type(Path())):  # type: ignore[misc]
+    """A path that lmms-eval's tracker writes to: the file is there whole or not at all.
+
+    The tracker does not close the file, so it never hears that a disk is full.
+    """
+
+    def open(self, mode: str = "r", *arguments: Any, **named: Any) -> Any:
+        is_whole = mode == "w" and self.name.endswith(RESULTS)
+        return SimpleNamespace(write=partial(write_file, self)) if is_whole else super().open(mode, *arguments, **named)
 
 
 def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:

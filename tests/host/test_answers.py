@@ -17,6 +17,7 @@ from judge_server import JudgeServer, Say
 from kept_answers import kept_answers, kept_files, kept_lines
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
+from lmms_eval.models.chat.openai import OpenAICompatible
 
 from lmms_eval_tasks.host.asking import kept_answers as answers
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
@@ -224,18 +225,24 @@ def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("adapter", ["openai", "async_openai"])
 @pytest.mark.parametrize("at_once", [1, 4])
-def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
-    tmp_path: Path, home: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrupted(
+    tmp_path: Path, home: Path, at_once: int, adapter: str
 ) -> None:
     world = World(tmp_path, items=40)
+
+    def connect(url: str) -> Any:
+        if adapter == "openai":
+            return OpenAICompatible(base_url=url, api_key="none", num_concurrent=at_once, max_retries=1, timeout=60)
+        return AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once)
 
     def run(url: str) -> list[str]:
         requests = world.requests()
         for request in requests:
             message = {"role": "user", "content": [{"type": "text", "text": f"Item {request.args[3]}"}]}
             request.arguments = (*request.args[:1], lambda row, m=message: [m], *request.args[1:2], *request.args[3:])
-        return world.run(AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once), requests)[0]
+        return world.run(connect(url), requests)[0]
 
     def interrupt(prompt: str, before: int) -> Say:
         if sum(server.asked.values()) == 20:

@@ -28,13 +28,13 @@ class ModelServer(Server):
         self.say, self.lock = say, threading.Lock()
         self.bodies: list[dict[str, Any]] = []
 
-    def arguments(self, at_once: int = 1, key: str = "none") -> list[str]:
+    def arguments(self, at_once: int = 1, key: str = ",api_key=none") -> list[str]:
         """The command's arguments for a run that asks it, so many requests at a time."""
-        address = f"model_version=org/served,base_url=http://127.0.0.1:{self.server_port}/v1,api_key={key}"
+        address = f"model_version=org/served,base_url=http://127.0.0.1:{self.server_port}/v1{key}"
         shown = f"max_frames_num=2,num_concurrent={at_once},max_retries=1"
         return ["--model", "openai", "--model_args", f"{address},{shown}"]
 
-    def asynchronous(self, at_once: int = 1, key: str = "none") -> list[str]:
+    def asynchronous(self, at_once: int = 1, key: str = ",api_key=none") -> list[str]:
         """The same for lmms-eval's other adapter."""
         arguments = self.arguments(at_once, key)[-1]
         arguments = arguments.replace("max_frames_num", "nframes").replace("num_concurrent", "num_cpus")

@@ -110,6 +110,10 @@ class AnswerFiles:
         value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, **reply.to_json()}
         self._write(lambda: self._values.keep(_second(key) if key in self._empty else key, value))
 
+    def count(self) -> int:
+        """Return how many answers are kept, those of other tasks and ranks among them."""
+        return len({(one.get("task"), one.get("item"), one.get("repeat")) for one in self._values.read().values()})
+
     def close(self) -> None:
         if self._can_write:
             self._write(self._values.close)
@@ -187,6 +191,16 @@ class KeptAnswers(AskingStage):
                 yield
             finally:
                 self._files.close()
+
+    def describe(self) -> str:
+        """Say what a run that ends now leaves to the next."""
+        if self._files:
+            count, folder = self._files.count(), self._files.folder
+            kept = f"{count:,} {'answer is' if count == 1 else 'answers are'} kept ({folder})"
+            return f"{kept}; the same command resumes."
+        if self._evaluation.clips_needed and getattr(self._model, "keep_answers_in", None):
+            return "Its answers are kept; the same command resumes."
+        return "No answer is kept; the same command begins anew."
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         if (files := self._files) is None:

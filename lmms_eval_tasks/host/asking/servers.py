@@ -19,7 +19,7 @@ from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, secrets_of
 from lmms_eval_tasks.host.model.identity import get_nested_attr
 from lmms_eval_tasks.host.ranks import describe_exception
 from lmms_eval_tasks.utils.answers.reply import Reply
-from lmms_eval_tasks.utils.core.text import hide_forms, hide_secrets
+from lmms_eval_tasks.utils.core.text import hide_forms, hide_secrets, printable
 
 SINGLE = "maybe_forward_with_tool"
 """The method by which `async_openai` answers one request. This adapter is asked for all at once, and its answers are
@@ -199,10 +199,10 @@ class WatchedThreads(ThreadPoolExecutor):
 
 
 def hide_in_error(error: Exception, secrets: Sequence[str]) -> None:
-    """Take keys out of an error that a server's words are in, before anybody logs it."""
+    """Take keys, and what a terminal would obey, out of an error in a server's words, before anybody logs it."""
 
     def clean(value: Any) -> Any:
-        return hide_secrets(hide_forms(value, secrets), {}) if isinstance(value, str) else value
+        return printable(hide_secrets(hide_forms(value, secrets), {})) if isinstance(value, str) else value
 
     error.args = tuple(map(clean, error.args))
     if isinstance(getattr(error, "message", None), str):

@@ -21,6 +21,7 @@ from lmms_eval_tasks.host.model.identity import find_arguments, is_ours
 from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import describe_seen
 from lmms_eval_tasks.utils.answers.reply import EMPTY, Finish, Reply
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.clips import FrameStream
@@ -114,9 +115,12 @@ class UnreadableClips(AskingStage):
         fails_alone = sends_each_alone(self._model)
         try:
             replies = ask(requests)
-        except Exception:  # of a decoder, in whatever adapter
+        except Exception as error:  # of a decoder, in whatever adapter
             faults = {} if fails_alone else self._find_faults(requests, places)
             if not faults:
+                if last := self._evaluation.shown_last:
+                    where = f"{last[0]}, of which it was shown {describe_seen(last[1])}"
+                    logger.error("The model failed at {}: {}", where, describe_exception(error))
                 raise
             replies = [Reply()] * len(requests)
         else:

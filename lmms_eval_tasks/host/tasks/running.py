@@ -59,6 +59,7 @@ class Evaluation(task_view.Asked):
     answers_kept: int | None = None
     kept_places: frozenset[int] = frozenset()
     spent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    shown_last: tuple[str, Sequence[Any]] | None = None
     unanswered: dict[tuple[str, str], Why] = field(default_factory=dict)
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
@@ -299,7 +300,9 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
 
     def show(self, doc: Row) -> list[Any]:
-        return self.shown.visuals(doc)
+        seen = self.shown.visuals(doc)
+        self.evaluation.shown_last = f"{doc['item_id']} of {self.name}", seen
+        return seen
 
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
         """Return the item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
@@ -453,6 +456,10 @@ def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
             yield from find_tasks(task)
         elif state := state_of(task):
             yield state, task
+
+
+def count_tasks(task_dict: Mapping[Any, Any]) -> int:
+    return sum(count_tasks(task) if isinstance(task, Mapping) else 1 for task in task_dict.values())
 
 
 ASKED_AGAIN = (UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.BLOCKED)

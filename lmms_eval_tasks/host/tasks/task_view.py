@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
+from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe, summarize_names
 from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -138,6 +138,13 @@ def _load(shown: made.MadeClip) -> str | Image:
     with Image.open(shown.path) as picture:
         seen: Image.Image = picture.convert("RGB")
     return seen
+
+
+def describe_seen(visuals: Sequence[Any]) -> str:
+    """Return what a model was shown, in words."""
+    pictures = [f"a picture of {one.width} x {one.height} pixels" for one in visuals if hasattr(one, "width")]
+    clips = [f"the clip {Path(one).name}" for one in visuals if isinstance(one, str)]
+    return summarize_names([*pictures, *clips], separator=" and ") or "no clip and no picture"
 
 
 def open_store() -> ClipStore:
