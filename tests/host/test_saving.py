@@ -293,6 +293,16 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, log: list[str])
     assert json.loads(path.read_text("utf-8"))["results"] == numbers["results"]
 
 
+@pytest.mark.usefixtures("prepared_home")
+def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
+    run = evaluation()
+    run.spent.update({("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1})
+    reasons = [None, "failed", "blocked", "budget spent", "no clip"]
+    run.records["causalvqa_paired"] = [{"detail": "cut off", "unscored_reason": reason} for reason in reasons]
+    costs = {name: fields for name, fields in gather(saved(), run).items() if name.startswith("cost of ")}
+    assert costs == {"cost of causalvqa_paired": {"seconds": 1.23, "answers cut off": 5, "answers failed": 3}}
+
+
 def test_loggers_get_a_copy_of_the_numbers_alone() -> None:
     """An evaluation cannot be copied, and a score that is a list cannot be written as a number."""
     scores = {"alias": "a", "accuracy,none": 50.0, "accuracy_stderr,none": "N/A", "record,none": [], "other,none": None}

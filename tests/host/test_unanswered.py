@@ -28,7 +28,8 @@ from lmms_eval_tasks.host.asking.unanswered import (
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.replacements import keep_prediction
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests
-from lmms_eval_tasks.utils.answers.reply import Reply
+from lmms_eval_tasks.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Reply
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -72,7 +73,7 @@ class Adapter:
             return ""
 
 
-COUNTED = GenerationResult("", TokenCounts(output_tokens=7))
+SEVEN = GenerationResult("", TokenCounts(output_tokens=7))
 
 
 def test_an_empty_text_for_an_exception_says_so() -> None:
@@ -83,7 +84,7 @@ def test_an_empty_text_for_an_exception_says_so() -> None:
         ([None, 7], ["", "7"]),
         ([RuntimeError("tried again", "INFO", "lmms_eval.models.chat.adapter")], [""]),
         ([RuntimeError("of a library", "ERROR", "lmms_eval.utils")], [""]),
-        ([COUNTED, ValueError("x")], [COUNTED, f"{failed}ValueError: x"]),
+        ([SEVEN, ValueError("x")], [SEVEN, f"{failed}ValueError: x"]),
     ):
         model = Adapter()
         with AskedModel(model, FailedRequests(model)).lasting():
@@ -242,6 +243,80 @@ def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatc
             answers_of(Model(shown, stumbles="b"))
     monkeypatch.setattr(unanswered, "find_reader", lambda kind, arguments: reader(*whole))
     assert answers_of(Model(whole, stumbles="b"))[0] == ["", "", ""], "its reader cannot read any of these"
+
+
+def test_a_failure_names_the_item_and_what_was_shown(clips: list[Path], log: list[str]) -> None:
+    whole, picture = [clips[0], clips[2], clips[0]], SimpleNamespace(width=4, height=2)
+    for seen, words in (
+        ([str(clips[2])], "the clip b.mp4"),
+        ([picture, picture], "a picture of 4 x 2 pixels and a picture of 4 x 2 pixels"),
+        ([], "no clip and no picture"),
+    ):
+        model, evaluation = Model(whole, stumbles="b"), Evaluation(tasks={"ours": asking.stand_in_task(clips=list)})
+        evaluation.tasks["ours"].shown.clips = lambda row: (row["clip"],)
+        evaluation.shown_last = "item-7 of ours", seen
+        with pytest.raises(ValueError, match="cannot read b"):
+            asking.ask(model, [asking.request(doc) for doc in range(3)], UnreadableClips(model, evaluation))
+        assert f"The model failed at item-7 of ours, of which it was shown {words}: ValueError: cannot read b" in log
+
+
+def test_a_line_of_a_log_gives_its_reply_again(tmp_path: Path) -> None:
+    def line(item: str, response: str, outcome: Outcome, detail: str = "", **more: Any) -> dict[str, Any]:
+        record = Record(item, item, {}, "A", None, outcome, detail=detail, **more)
+        return {"resps": [response], "filtered_resps": [response], "record": record.to_json()}
+
+    lines = [
+        line("whole", "A", Outcome.CORRECT),
+        line("cut", "It is", Outcome.UNPARSED, CUT_OFF),
+        line("empty", "", Outcome.UNPARSED, COUNTED),
+        line("blocked", "", Outcome.UNSCORED, "content_filter", unscored_reason=UnscoredReason.BLOCKED),
+        line("failed", "[LMMS_EVAL_REQUEST_FAILED] busy", Outcome.UNSCORED, "busy", unscored_reason=FAILED),
+    ]
+    log = tmp_path / f"20260101_000000_samples_{TASK}.jsonl"
+    log.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
+    saved = read_responses(log)
+    assert saved.cut_off == {(TASK, "cut")}
+    assert saved.unanswered == {(TASK, "blocked"): (UnscoredReason.BLOCKED, "content_filter")}
+    replies = [Reply.of_record(Record.from_json(one["record"]), one["resps"][0]) for one in lines]
+    assert [reply.cut_off for reply in replies] == [False, True, False, False, False]
+    assert [reply.silence for reply in replies] == ["", "", COUNTED, "", ""]
+    blocked = UnscoredReason.BLOCKED, "content_filter"
+    assert [reply.why for reply in replies] == [None, None, None, blocked, (FAILED, "busy")]
+
+
+def test_a_reply_has_a_text_whatever_its_content() -> None:
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+    for content, text in (
+        (None, ""),
+        (7, "7"),
+        (True, "true"),
+        ("B", "B"),
+        ([{"type": "text", "text": "B"}, " or ", {"type": "output_text", "text": "C"}], "B or C"),
+        ({"type": "text", "text": [{"text": "B"}]}, "B"),
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "A?"}]}, {"type": "text", "text": "B"}], "B"),
+        ([None, {}, {"type": "image_url"}, []], ""),
+        (deep, ""),
+        (b"B", "\"b'B'\""),
+    ):
+        assert Reply.of_response(content).text == text
+    thought = Reply.of_response([{"type": "thinking", "thinking": "A"}])
+    assert thought.silence == REASONED and not thought.is_answer
+    assert Reply.of_response([{"type": "refusal", "refusal": "No."}]).why == (UnscoredReason.BLOCKED, "refused: No.")
+
+
+def test_keys_and_escape_sequences_go_and_words_stay() -> None:
+    secrets = ("my-key-of-0815", "banana")
+    said = "The key: B. The flag bearer responsibly holds a banana. my-key-of-0815 \x1b[31mred\x1b[0m\n\ttab\xa0 é"
+    kept = "The key: B. The flag bearer responsibly holds a banana. [hidden] \\x1b[31mred\\x1b[0m\n\ttab\xa0 é"
+    assert Reply.of_response(said, secrets=secrets).text == kept
+    assert Reply.of_response(said).text == said, "what is no server's stays as it is"
+    for key in ("sk-proj-0123456789abcdef", "hf_0123456789abcdefgh", "Bearer abcdefgh12345678ijkl"):
+        shown = Reply.of_response(f"I was given {key}", secrets=()).text
+        assert "[hidden]" in shown and "0123456" not in shown and "12345678" not in shown
+    failed = Reply.of_response("[LMMS_EVAL_REQUEST_FAILED] api_key=abc banana \x1b[31m", secrets=secrets)
+    assert failed.detail == "api_key=[hidden] [hidden] \\x1b[31m" and "banana" not in failed.text
 
 
 WEIGHED = "The clip is short. So it is B. The man is next"

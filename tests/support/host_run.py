@@ -126,7 +126,7 @@ def start_host(
     env: Mapping[str, str] | None = None,
     output: Path = Path(os.devnull),
 ) -> WarmRun:
-    """Start lmms-eval in an empty folder, in forks of a process that has imported it; `output` is for what it prints."""
+    """Start lmms-eval in an empty folder, in forks of a process that has imported it; `output` has what it prints."""
     return warm_host(env).start(_command(arguments, out), out, environment(home, env), output, ranks=ranks)
 
 
