@@ -18,6 +18,7 @@ from kept_answers import kept_answers, kept_files, kept_lines
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
 from lmms_eval.models.chat.openai import OpenAICompatible
+from lmms_eval.models.simple.openai import OpenAICompatible as SimpleOpenAI
 
 from lmms_eval_tasks.host.asking import kept_answers as answers
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
@@ -225,7 +226,7 @@ def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("adapter", ["openai", "async_openai"])
+@pytest.mark.parametrize("adapter", ["openai", "openai, simple", "async_openai"])
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrupted(
     tmp_path: Path, home: Path, at_once: int, adapter: str
@@ -233,8 +234,9 @@ def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrup
     world = World(tmp_path, items=40)
 
     def connect(url: str) -> Any:
-        if adapter == "openai":
-            return OpenAICompatible(base_url=url, api_key="none", num_concurrent=at_once, max_retries=1, timeout=60)
+        if adapter.startswith("openai"):
+            kind = OpenAICompatible if adapter == "openai" else SimpleOpenAI
+            return kind(base_url=url, api_key="none", num_concurrent=at_once, max_retries=1, timeout=60)
         return AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once)
 
     def run(url: str) -> list[str]:
@@ -242,6 +244,8 @@ def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrup
         for request in requests:
             message = {"role": "user", "content": [{"type": "text", "text": f"Item {request.args[3]}"}]}
             request.arguments = (*request.args[:1], lambda row, m=message: [m], *request.args[1:2], *request.args[3:])
+            if adapter == "openai, simple":
+                request.arguments = (f"Item {request.args[3]}", request.args[2], lambda row: [], *request.args[3:])
         return world.run(connect(url), requests)[0]
 
     def interrupt(prompt: str, before: int) -> Say:
