@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +14,7 @@ from lmms_eval_tasks.api import Problems, RowForm, read_rows
 from lmms_eval_tasks.api.release import WholeText, describe, is_safe
 
 SPLIT = "test"
+CUT_CYCLE = "Take one of these links out of the graph."
 QUESTIONS, GRAPHS, CLIPS = "questions.jsonl", "graphs.jsonl", "clips"
 
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -147,6 +149,17 @@ def _check_actions(graph: ClipGraph, where: str, issues: Problems) -> None:
             if (link.cause, link.effect) in pairs:
                 issues.add(field, "Expected each once, but got again", f"{link.cause} to {link.effect} {place}")
             pairs.add((link.cause, link.effect))
+    _check_cycle(graph, where, issues)
+
+
+def _check_cycle(graph: ClipGraph, where: str, issues: Problems) -> None:
+    import networkx as nx
+
+    linked = nx.DiGraph((link.cause, link.effect) for link in graph.links if link.cause != link.effect)
+    with suppress(nx.NetworkXNoCycle):
+        cycle = [cause for cause, _ in nx.find_cycle(linked)]
+        names = " to ".join([*cycle, cycle[0]])
+        issues.add("links", "Expected no action to cause itself, but got", f"{names} ({where})", CUT_CYCLE)
 
 
 def _check_question(question: CounterfactualQuestion, where: str, graph: ClipGraph | None, issues: Problems) -> None:

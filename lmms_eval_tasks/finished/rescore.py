@@ -15,12 +15,13 @@ from typing import Any
 from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
-from lmms_eval_tasks.host.tasks.task_view import SAMPLES, UNANSWERED
+from lmms_eval_tasks.host.tasks.task_view import REPLY, SAMPLES
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, read_run, run_of_lines
 from lmms_eval_tasks.runs.run_card import TASK, Sections, Value
 from lmms_eval_tasks.runs.scores import values_of, write_scores
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -28,7 +29,7 @@ from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.text import HOME, escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, GradedItem, Record
+from lmms_eval_tasks.utils.scoring.record import FRAME, GradedItem, Record
 
 FILTER = "none"
 """lmms-eval's name for responses that no filter has changed, as none does in our tasks."""
@@ -192,8 +193,7 @@ def _find_docs(
 
 def asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
     def facts(record: Record, response: object) -> dict[str, Any]:
-        why = (record.unscored_reason, record.detail) if record.is_silent([response]) else None
-        return {"asked": record.asked, UNANSWERED: why, "cut_off": record.detail == CUT_OFF}
+        return {"asked": record.asked, REPLY: Reply.of_record(record, response)}
 
     each = [facts(record, response) for record, response in zip(item.record.each, item.responses, strict=True)]
     return {**row, **each[0], **({SAMPLES: each} if len(each) > 1 else {})}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.host.asking.dealing import is_share
 from lmms_eval_tasks.host.model.identity import MODELS, answer_forms
 from lmms_eval_tasks.host.ranks import command_options
 from lmms_eval_tasks.registry import registry
@@ -74,6 +75,16 @@ def describe_unsplit(others: Sequence[str], splits: bool = True) -> str | None:
     return (
         f"Expected only tasks of lmms-eval-tasks where {SHARD} is set, but got {summarize_names(others)}: what others' "
         "items show, and which of them belong together, is not known. Run these tasks by themselves, without it."
+    )
+
+
+def describe_shared_limit(limit: float | None, others: int) -> str | None:
+    """Say that a share is none of other people's tasks: lmms-eval makes it one number for all tasks of a run."""
+    if not (is_share(limit) and others):
+        return None
+    return (
+        f"--limit {limit} is a share of each task of lmms-eval-tasks, and one number of items for all others. Remedy: "
+        "run these tasks without others, or give a number of items, such as --limit 8."
     )
 
 

@@ -6,7 +6,8 @@ import functools
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -19,6 +20,7 @@ from loguru import logger
 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import name_full_disk
+from lmms_eval_tasks.utils.core.text import hide_secrets, printable
 
 Value = TypeVar("Value")
 PATIENCE = timedelta(days=1)
@@ -117,7 +119,27 @@ def end_where_lmms_eval_goes_on() -> None:
         if isinstance(error, Exception) and type(error).__module__.partition(".")[0] not in HUB:
             raise RunStopped(f"The run has failed: {describe_exception(error)}")
 
+    def say(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.stderr.write("\nInterrupted. The same command begins again, with the answers that are kept.\n")
+        else:
+            before(kind, error, trace)
+
     logger.add(end, level="WARNING", filter=lambda record: record["name"] in SWALLOWING, catch=False)
+    before, sys.excepthook = sys.excepthook, say
+
+
+@contextmanager
+def ended_by_hand(describe: Callable[[], str]) -> Iterator[None]:
+    """On lmms-eval's command line, have Ctrl-C end the run with one line in place of where it was."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not on_command_line():
+            raise
+        if os.environ.get("RANK", "0") != "0":
+            raise SystemExit(1) from None
+        raise RunStopped(f"Interrupted. {describe()}") from None
 
 
 def describe_exception(error: BaseException) -> str:
@@ -128,7 +150,7 @@ def describe_exception(error: BaseException) -> str:
     words = [word for given in sys.argv for word in given.split("=", 1)]
     folders = [Path(path) for option, path in pairwise(words) if option == "--output_path"]
     error = name_full_disk(error, *folders)
-    text = " ".join(str(error).split())
+    text = printable(hide_secrets(" ".join(str(error).split()), os.environ))
     return f"{type(error).__name__}: {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
 
 

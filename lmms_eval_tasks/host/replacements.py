@@ -11,7 +11,8 @@ lmms-eval makes and asks all requests at once and has no hook around that:
   in place of an answer out of the cache;
 - a task's `build_all_requests`: by `dealing`, as `--limit` and `--offset` cannot say which documents are in a part of a
   run;
-- `maybe_forward_with_tool` of `async_openai`: by `kept_answers`, to keep each answer as it comes.
+- the `create` of the client of `openai` and `async_openai`, the threads of the one, and `maybe_forward_with_tool` of
+  the other: by `servers`, to read all that a server says, and to keep each answer as it comes.
 
 A model that is only shown its inputs has those of transformers replaced: by `inputs`, which reads no weights.
 """
@@ -37,8 +38,9 @@ from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
+from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
-from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence
+from lmms_eval_tasks.host.asking.unanswered import FailedRequests, NotedReplies, UnreadableClips, describe_silence
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model.identity import CLIPLESS, find_arguments, read_weights, wrap_create
 from lmms_eval_tasks.host.model.readers import ready_reader
@@ -48,6 +50,7 @@ from lmms_eval_tasks.host.ranks import (
     command_options,
     current_exchange,
     end_where_lmms_eval_goes_on,
+    ended_by_hand,
     on_command_line,
     stop_if_any,
 )
@@ -59,6 +62,7 @@ from lmms_eval_tasks.host.tasks.running import (
     TaskRequests,
     TaskState,
     bind_hooks,
+    count_tasks,
     find_metrics,
     find_tasks,
     shows_videos,
@@ -67,6 +71,7 @@ from lmms_eval_tasks.host.tasks.task_view import CLIP
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.answers.hooks import is_hook, unbound_message
+from lmms_eval_tasks.utils.answers.reply import SILENCES
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS, SOCRATIC, name_view, read_pointer
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -193,6 +198,7 @@ class ManagesOurTasks:
         if on_command_line():
             stop_if_any(checks.describe_unknown(task_list, names, self.all_tasks))
         stop_if_any(checks.describe_unsplit(others, evaluation.splits))
+        stop_if_any(checks.describe_shared_limit(command_options().get("limit"), len(others) if ours else 0))
         if ours:
             benchmarks = registry().benchmarks
             forms = {
@@ -374,34 +380,40 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
         stop_if_any(checks.describe_misfit(type(model).__name__, forms, model))
-        evaluation, part = states[0].evaluation, None
+        evaluation, limit = states[0].evaluation, given.get("limit")
+        stop_if_any(checks.describe_shared_limit(limit, count_tasks(given["task_dict"]) - len(tasks)))
         for state, task in tasks.items():
             grade = state.process_results
             # lmms-eval has taken the hook away that graded answers which are only kept.
             if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
             state.requests = TaskRequests(task)
-        if evaluation.shard:
-            part = dealing.find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
+        if part := dealing.find_part(evaluation.shard, tasks, limit, given.get("offset", 0)):
             given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
+            if dealing.is_share(limit):
+                given["limit"] = max(one["effective"] for one in part.whole.values())
             arguments, named = (), given
         take_all_samples(model, tasks)
         evaluation.model = model
         evaluation.weights, evaluation.unanswered, evaluation.is_heard = read_weights(model), {}, False
         if shows_videos(evaluation):
             evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
+        server = ServerReplies(model)
+        kept = KeptAnswers(model, evaluation, given, server)
         asked = AskedModel(
             model,
             part or AskingStage(),
             Samples(),
+            NotedReplies(evaluation),
             dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation),
-            KeptAnswers(model, evaluation, given),
+            kept,
             ViewsAhead(model, evaluation),
             UnreadableClips(model, evaluation),
             FailedRequests(model),
+            server,
         )
-        with ordinary_errors(), asked.lasting(given.get("response_cache")):
+        with ordinary_errors(), ended_by_hand(kept.describe), asked.lasting(given.get("response_cache")):
             is_empty = part and not any(part.documents.values())
             results = dealing.evaluate_nothing() if is_empty else evaluate(*arguments, **named)
             stop_if_any(describe_silence(evaluation))
@@ -428,7 +440,7 @@ def keep_prediction(
             outcome=Outcome.UNSCORED,
             unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
             unparsed_reason=None,
-            detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
+            detail=record.detail if record.unanswered or record.detail in (CUT_OFF, *SILENCES) else "",
             fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )
         for record in Record.from_json(graded).each

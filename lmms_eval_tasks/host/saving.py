@@ -10,14 +10,16 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import metadata
 from itertools import count
 from math import isfinite
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from loguru import logger
 
@@ -42,8 +44,10 @@ from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, wr
 from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
+from lmms_eval_tasks.utils.answers.reply import describe_empty
 from lmms_eval_tasks.utils.benchmark.benchmark import find_view
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
+from lmms_eval_tasks.utils.core.files import PART, write_file
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments, printable
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -57,7 +61,10 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch
 NO_VALUE = frozenset({"", "none"})
 """Texts by which an argument of lmms-eval's command line is left unset."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
-FAILURES = {one.value for one in (UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)}
+FAILURES = {
+    one.value
+    for one in (UnscoredReason.FAILED, UnscoredReason.BLOCKED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)
+}
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
 DATE = "%Y%m%d_%H%M%S"
@@ -71,12 +78,14 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
         given = signature.bind(self, *arguments, **named).arguments
-        try:
-            given["datetime_str"] = free_date(self, given["results"], given["datetime_str"])
-        except Exception as error:  # lmms-eval saves its results all the same, or says why not
-            logger.debug("Whether another run has the same date is not known ({}).", error)
-        saved = save(**given)
         results = given["results"]
+        with ExitStack() as stack:
+            try:
+                given["datetime_str"] = stack.enter_context(free_date(self, results, given["datetime_str"]))
+            except Exception as error:  # lmms-eval saves its results all the same, or says why not
+                logger.debug("Whether another run has the same date is not known ({}).", error)
+            stack.enter_context(patch.dict(inspect.unwrap(save).__globals__, Path=WholePath))
+            saved = save(**given)
         with _warn_without("run card"):
             if path := saved_results(self, results):
                 write_card(path, gather(results, results.evaluation))
@@ -86,7 +95,9 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
                 lines = {name: [{RECORD: one} for one in records.get(name, ())] for name in results.get("configs", ())}
                 if any(lines.values()):
                     scores = write_scores(run_of_lines(path, read_results(path), lines))
-                    announce(scores, path, self.output_path, bool(given.get("samples")))
+                    records = [one for of_task in records.values() for line in of_task for one in _each(line)]
+                    empty = describe_empty(one["detail"] for one in records)
+                    announce(scores, path, self.output_path, bool(given.get("samples")), empty)
         return saved
 
     return save_with_card
@@ -101,19 +112,37 @@ def _warn_without(name: str) -> Iterator[None]:
         logger.warning("No {} was written ({}: {}).", name, type(error).__name__, error)
 
 
-def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
-    """Return a date that no run has yet: lmms-eval would append to the logs of another run of the same second."""
+@contextmanager
+def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> Iterator[str]:
+    """Give a date that no run has yet: lmms-eval would append to the logs of another run of the same second."""
     if not tracker.output_path or not isinstance(results, Results):
-        return date
+        yield date
+        return
     folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
     folder.mkdir(parents=True, exist_ok=True)
     start = datetime.strptime(date, DATE)
     for second in count():
         free = (start + timedelta(seconds=second)).strftime(DATE)
+        claim = folder / f".{free}{PART}"
         with suppress(FileExistsError):
-            (folder / f"{free}{RESULTS}").open("x").close()
-            return free
-    raise AssertionError
+            claim.open("x").close()
+            try:
+                if not (folder / f"{free}{RESULTS}").exists():
+                    yield free
+                    return
+            finally:
+                claim.unlink()
+
+
+class WholePath(type(Path())):  # type: ignore[misc]
+    """A path that lmms-eval's tracker writes to: the file is there whole or not at all.
+
+    The tracker does not close the file, so it never hears that a disk is full.
+    """
+
+    def open(self, mode: str = "r", *arguments: Any, **named: Any) -> Any:
+        is_whole = mode == "w" and self.name.endswith(RESULTS)
+        return SimpleNamespace(write=partial(write_file, self)) if is_whole else super().open(mode, *arguments, **named)
 
 
 def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
@@ -126,27 +155,34 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     return saved
 
 
-def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True) -> None:
+def _each(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return a record as JSON values, and those of the item's other samples."""
+    return (record, *record.get("samples", ()))
+
+
+def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True, note: str | None = None) -> None:
     """Print the last lines of a run when lmms-eval's command line ends; a Python program prints what it wants."""
 
     def print_lines() -> None:
         tasks = {task for part in scores.parts for task in part.tasks}
         if not logged or all(sample_log(results, task).is_file() for task in tasks):
             with suppress(OSError, ValueError):  # nobody reads any more
-                sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path, logged)))
+                sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path, logged, note)))
                 sys.stdout.flush()
 
     if on_command_line():
         atexit.register(print_lines)
 
 
-def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True) -> Iterator[str]:
-    """Yield a line for each task and group with its leading score, then how to look at the run."""
+def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True, note: str | None = None) -> Iterator[str]:
+    """Yield a line for each task and group with its leading score, a note, then how to look at the run."""
     yield ""
     for part in scores.shown_parts():
         yield _line(part, output_path)
         if part.tasks != [part.name]:
             yield from (f"  {_line(scores.part(task), output_path)}" for task in part.tasks)
+    if note:
+        yield f"{note}."
     yield f"lmms-eval-tasks report {shlex.quote(output_path)}" if logged else UNLOGGED
 
 
@@ -258,7 +294,7 @@ class CardRun:
         }
         if self.attribute("keep_answers_in"):  # it alone knows of which task
             spent.pop("answers kept", None)
-        records = [one for line in self.evaluation.records.get(task, ()) for one in (line, *line.get("samples", ()))]
+        records = [one for line in self.evaluation.records.get(task, ()) for one in _each(line)]
         if spent and records:
             spent["answers cut off"] = sum(one["detail"] == CUT_OFF for one in records)
             spent["answers failed"] = sum(one["unscored_reason"] in FAILURES for one in records)

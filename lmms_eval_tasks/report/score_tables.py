@@ -11,6 +11,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
 from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of, unread_text
+from lmms_eval_tasks.utils.answers.reply import describe_empty
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -307,6 +308,8 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
             f"NO ANSWER to {len(silent):,} of {len(asked):,} {what} in {run.title} ({reasons}). They are unscored; the "
             "run's command with the same output path asks them again."
         )
+    if empty := describe_empty((record.detail for record in asked), f" in {run.title}"):
+        yield f"EMPTY ANSWERS: {empty}."
     for limit, records in limits.items():
         answers = [record for record in records if not record.unanswered]
         if cut := [record for record in answers if record.detail == CUT_OFF]:

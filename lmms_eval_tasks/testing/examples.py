@@ -29,7 +29,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict, read_settings
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, Limits, ReplyCache, Sampling
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, Record
 
 Configuration = Mapping[str, Any]
@@ -80,7 +80,7 @@ class _NoCache(ReplyCache):
     def find(self, key: str) -> None:
         """Nothing is kept."""
 
-    def store(self, key: str, reply: Reply) -> None:
+    def store(self, key: str, reply: JudgeReply) -> None:
         """Keep nothing."""
 
 
@@ -98,9 +98,9 @@ class RecordedEvaluation(Evaluation):
             return None
         return Judge(self._send, Sampling("recorded"), schema, _NoCache(), Limits(requests=1, unreadable=1))
 
-    def _send(self, case: Case) -> Reply:
+    def _send(self, case: Case) -> JudgeReply:
         self.asked.append(case.text)
-        return Reply(self.reply.get(case.prompt.prompt_id, ""), "recorded")
+        return JudgeReply(self.reply.get(case.prompt.prompt_id, ""), "recorded")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.hooks import Grader
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, Limits, ReplyCache, Sampling, ServerError
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 TASK = "cast_bench_open"
@@ -58,7 +58,7 @@ def scores_of(record: Record) -> list[float | None]:
 class BothForms:
     """A judge that gives each case to that of its form of reply, and takes replies from a function."""
 
-    def __init__(self, send: Callable[[Case], Reply], folder: Path) -> None:
+    def __init__(self, send: Callable[[Case], JudgeReply], folder: Path) -> None:
         limits, kept = Limits(first_delay=0.0), ReplyCache(folder)
         self.asked: list[Case] = []
         self.judges: dict[Any, Judge[Any]] = {
@@ -71,15 +71,15 @@ class BothForms:
         return self.judges[schema_of(case.text)].judge(case)
 
 
-def giving(*scores: float) -> Callable[[Case], Reply]:
-    return lambda case: Reply(reply_to(case.text, scores), "served")
+def giving(*scores: float) -> Callable[[Case], JudgeReply]:
+    return lambda case: JudgeReply(reply_to(case.text, scores), "served")
 
 
-def saying(text: str) -> Callable[[Case], Reply]:
-    return lambda case: Reply(text, "served")
+def saying(text: str) -> Callable[[Case], JudgeReply]:
+    return lambda case: JudgeReply(text, "served")
 
 
-def forbidden(case: Case) -> Reply:
+def forbidden(case: Case) -> JudgeReply:
     pytest.fail("the judge was asked")
 
 
@@ -169,7 +169,7 @@ def test_what_says_nothing_gets_0_and_what_cannot_be_graded_is_unscored_with_its
             graded = grade_answer(QUESTION, response, None)
             assert (graded.unscored_reason, graded.fields["judge"]) == (UnscoredReason.NO_JUDGE, None)
 
-    def refuse(case: Case) -> Reply:
+    def refuse(case: Case) -> JudgeReply:
         raise ServerError("key refused (401)", again=False)
 
     for send, reason in ((refuse, "key refused (401)"), (saying("ten"), "unreadable reply: no JSON")):

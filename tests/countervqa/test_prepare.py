@@ -90,7 +90,16 @@ def test_refusals(home: Path, tmp_path: Path, expected: Expected) -> None:
             {**LINKED, "id": "q8", "level": 4, "verdict": "maybe", "more": 1},
             {**LINKED, "id": "q9", "level": True, "outcome": 3},
         ],
-        [GRAPH, {**GRAPH, "clip": "two.mp4"}],
+        [
+            GRAPH,
+            {**GRAPH, "clip": "two.mp4"},
+            {**GRAPH, "clip": "four.mp4", "links": [{"cause": "a1", "effect": "a2"}, {"cause": "a2", "effect": "a1"}]},
+            {
+                **GRAPH,
+                "clip": "five.mp4",
+                "links": [{"cause": f"a{number}", "effect": f"a{number % 3 + 1}"} for number in (1, 2, 3)],
+            },
+        ],
     )
     # Of goals, and of pairs without a link.
     pair = {"cause": "a1", "effect": "a2"}

@@ -32,6 +32,11 @@ def test_the_examples_run_by_their_names_on_two_ranks(sample_world: SampleWorld,
 
     words = run("brightness", "--model_args", "threshold=0.5", "--tasks", "mvp_mini")
     assert 0 <= words.score("mvp_mini", "single_accuracy") <= 100 and words.score("mvp_mini", "unparsed_rate") == 0
+    shown = run(
+        "brightness", "--tasks", "mvp_mini_intuitive_physics_single_frame,causalvqa_debug_paired_blind", ranks=1
+    )
+    for task in ("mvp_mini_intuitive_physics_single_frame", "causalvqa_debug_paired_blind"):
+        assert {sample["record"]["answered"] for sample in shown.samples(task)} == {"B"}, "no frame is brighter"
     losses = run("motion", "--tasks", "intphys2_surprise")
     scores = losses.scores("intphys2_surprise")
     assert (scores["unparsed_rate"], scores["unscored_rate"], scores["non_finite_rate"]) == (0, 0, 0)

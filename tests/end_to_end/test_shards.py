@@ -96,6 +96,25 @@ def test_parts_that_are_merged_are_the_whole_run(
     assert (tmp_path / "mvp.jsonl").read_bytes() == whole.submission_file("mvp_mini_submission.jsonl").read_bytes()
 
 
+def test_a_share_is_one_of_each_task(sample_world: SampleWorld, tmp_path: Path) -> None:
+    tasks = ("causalvqa_debug_paired", "mvp_mini_intuitive_physics")
+    asked = "--model", "constant_answer", "--model_args", "response=A", "--tasks", ",".join(tasks)
+
+    def counts(name: str, *more: str, env: Mapping[str, str] | None = None) -> list[int]:
+        run = run_host(*asked, *more, home=sample_world.home, out=tmp_path / name, env=env)
+        counted = [run.results()["n-samples"][task]["effective"] for task in tasks]
+        assert [len(run.samples(task)) for task in tasks] == counted and read_run(run.out).limited
+        return counted
+
+    assert counts("share", "--limit", "0.1") == [4, 2], "of 40 and of 12"
+    parts = [counts(str(part), "--limit", "0.5", env={SHARD: f"{part}/2"}) for part in (1, 2)]
+    assert [sum(of_task) for of_task in zip(*parts, strict=True)] == [20, 6]
+    theirs = run_host(
+        *asked[:-1], f"{asked[-1]},mmmu_val", "--limit", "0.1", home=sample_world.home, out=tmp_path / "x"
+    )
+    assert theirs.status == 1 and "--limit 0.1 is a share of each task of lmms-eval-tasks, and one" in theirs.output
+
+
 def test_what_is_made_of_a_part_says_so(parts: list[HostRun], tmp_path: Path) -> None:
     run = read_run(parts[0].out)
     assert (run.shard, run.limited, run.card["run"]["shard"]) == (Shard(1, 3), "part 1/3", "1/3")

@@ -17,15 +17,17 @@ from judge_server import JudgeServer, Say
 from kept_answers import kept_answers, kept_files, kept_lines
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
+from lmms_eval.models.chat.openai import OpenAICompatible
+from lmms_eval.models.simple.openai import OpenAICompatible as SimpleOpenAI
 
 from lmms_eval_tasks.host.asking import kept_answers as answers
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
+from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.model.identity import Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.models.stand_ins import ConstantAnswer
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT
 
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}
 ALL = [f"item-{number}" for number in range(5)]
@@ -96,8 +98,9 @@ class World:
         evaluation = Evaluation(tasks={"ours": asking.stand_in_task()})
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
         setattr(model, identity.ARGUMENTS, arguments)
-        stage = KeptAnswers(model, evaluation, asking.command(None if shared else self.out, **settings))
-        return asking.ask(model, self.requests() if requests is None else requests, stage), evaluation
+        server = ServerReplies(model)
+        stage = KeptAnswers(model, evaluation, asking.command(None if shared else self.out, **settings), server)
+        return asking.ask(model, self.requests() if requests is None else requests, stage, server), evaluation
 
     def asked(self, **how: Any) -> list[str]:
         """The items that a further run of a new model is asked."""
@@ -179,7 +182,7 @@ def test_each_repeat_and_each_seed_is_an_answer_of_its_own(world: World) -> None
     assert shared == [5, 5] and [len(world.asked(shared=True)) for _ in range(2)] == [5, 0]
 
 
-NO_ANSWERS = ["", " \n", "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy", "[LMMS_EVAL_BUDGET_EXCEEDED]"]
+NO_ANSWERS = ["[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy", "[LMMS_EVAL_BUDGET_EXCEEDED]"]
 
 
 def test_what_is_no_answer_is_neither_kept_nor_taken_where_an_earlier_version_kept_it(world: World) -> None:
@@ -187,11 +190,20 @@ def test_what_is_no_answer_is_neither_kept_nor_taken_where_an_earlier_version_ke
         assert world.run(Model(say=say))[0] == [say] * 5
         assert not kept_lines(world.out)
     assert len(world.asked()) == 5
-    for text in (NO_ANSWERS[-1], NO_CONTENT):
-        world.change_lines(lambda lines, text=text: [json.dumps({**json.loads(lines[0]), "text": text}) + "\n"])
-        assert world.asked()[0] == "item-0"
-        for path in kept_files(world.out)[1:]:
-            path.unlink()
+    world.change_lines(lambda lines: [json.dumps({**json.loads(lines[0]), "text": NO_ANSWERS[-1]}) + "\n"])
+    assert world.asked()[0] == "item-0"
+
+
+def test_an_empty_answer_is_asked_for_once_more_and_then_kept(world: World) -> None:
+    for say, asked in ((" \n", 5), ("", 5), ("late", 0)):
+        answers, evaluation = world.run(model := Model(say=say))
+        assert len(model.asked) == asked and evaluation.answers_kept == 5 - asked
+    assert answers == [""] * 5 and len(kept_answers(world.out)) == 10
+    (world.out / "answers").rename(world.out / "aside")
+    for say, asked in (("", 5), ("B", 5), ("late", 0)):
+        answers, _ = world.run(model := Model(say=say))
+        assert len(model.asked) == asked
+    assert answers == ["B"] * 5
 
 
 def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) -> None:
@@ -214,18 +226,27 @@ def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("adapter", ["openai", "openai, simple", "async_openai"])
 @pytest.mark.parametrize("at_once", [1, 4])
-def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
-    tmp_path: Path, home: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrupted(
+    tmp_path: Path, home: Path, at_once: int, adapter: str
 ) -> None:
     world = World(tmp_path, items=40)
+
+    def connect(url: str) -> Any:
+        if adapter.startswith("openai"):
+            kind = OpenAICompatible if adapter == "openai" else SimpleOpenAI
+            return kind(base_url=url, api_key="none", num_concurrent=at_once, max_retries=1, timeout=60)
+        return AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once)
 
     def run(url: str) -> list[str]:
         requests = world.requests()
         for request in requests:
             message = {"role": "user", "content": [{"type": "text", "text": f"Item {request.args[3]}"}]}
             request.arguments = (*request.args[:1], lambda row, m=message: [m], *request.args[1:2], *request.args[3:])
-        return world.run(AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once), requests)[0]
+            if adapter == "openai, simple":
+                request.arguments = (f"Item {request.args[3]}", request.args[2], lambda row: [], *request.args[3:])
+        return world.run(connect(url), requests)[0]
 
     def interrupt(prompt: str, before: int) -> Say:
         if sum(server.asked.values()) == 20:
@@ -358,5 +379,5 @@ def test_arguments_of_a_model_that_lmms_eval_builds_are_known_and_no_key_is_kept
     assert find_arguments(built) == {"response": "yes"}
     # Nothing is kept of a model that somebody else has built.
     model, evaluation = Model(say="yes", task_dict={"ours": {"test": world.rows}}), Evaluation()
-    asking.ask(model, world.requests(), KeptAnswers(model, evaluation, {}))
+    asking.ask(model, world.requests(), KeptAnswers(model, evaluation, {}, ServerReplies(model)))
     assert len(model.calls) == 1 and evaluation.answers_kept is None

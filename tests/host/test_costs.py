@@ -14,6 +14,7 @@ from lmms_eval_tasks.host.asking.stages import Ask, AskedModel, AskingStage
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.costs import Cost, cost_columns, read_price
 from lmms_eval_tasks.runs.run_card import COST
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import cell_text
 
@@ -48,9 +49,9 @@ class FirstKept(AskingStage):
     def __init__(self, evaluation: Evaluation) -> None:
         self.evaluation = evaluation
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         self.evaluation.kept_places = frozenset([0])
-        return [GenerationResult("A", TokenCounts(1000, 50, None)), *ask(requests[1:])]
+        return [Reply("A", counts=TokenCounts(1000, 50, None)), *ask(requests[1:])]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from copy import deepcopy
 from pathlib import Path
 from threading import Lock
@@ -251,10 +252,55 @@ def test_runs_of_one_second_are_saved_in_files_of_their_own_and_runs_of_others_a
         (line,) = (tmp_path / name).read_text(encoding="utf-8").splitlines()
         assert f'"filtered_resps": "{answer}"' in line
     out = tmp_path / "out"
-    for folder, results in ((out, {}), (None, ours()), (out, ours())):
-        assert free_date(tracker(folder), results, "20261122_101112") == "20261122_101112"
-    assert free_date(tracker(out), ours(), "20261122_101112") == "20261122_101113"
-    assert free_date(tracker(out, "other"), ours(), "20261122_101112") == "20261122_101112"
+
+    def date(folder: Path | None, results: Any, model: str = "model") -> str:
+        with free_date(tracker(folder, model), results, "20261122_101112") as free:
+            if folder:
+                (folder / model).mkdir(parents=True, exist_ok=True)
+                (folder / model / f"{free}_results.json").write_text("{}")
+        return free
+
+    for folder, results in ((None, ours()), (out, ours())):
+        assert date(folder, results) == "20261122_101112"
+    # One that is just being saved has its date, too.
+    with free_date(tracker(out, "model"), ours(), "20261122_101112") as free:
+        assert free == "20261122_101113" and date(out, ours()) == "20261122_101114"
+    assert date(out, ours(), "other") == date(out, {}) == "20261122_101112"
+    assert not list(out.rglob(".*")), "nothing is left"
+
+
+def test_results_are_written_whole_or_not_at_all(tmp_path: Path, log: list[str]) -> None:
+    """On a disk that takes no more than some bytes of a file, as a full one does."""
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    replace(SAVE)
+    numbers = {"results": {"a": {"accuracy,none": list(range(2_000))}}, "configs": {}}
+
+    def save(date: str) -> list[Path]:
+        tracker = EvaluationTracker(output_path=str(tmp_path / "out"))
+        tracker.general_config_tracker.log_experiment_args("model", "", "", "", False)
+        tracker.save_results_aggregated(results=dict(numbers), samples={}, datetime_str=date)
+        return [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        assert save("20261122_101112") == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert any("File too large" in line for line in log)
+    (path,) = save("20261122_101113")
+    assert json.loads(path.read_text("utf-8"))["results"] == numbers["results"]
+
+
+@pytest.mark.usefixtures("prepared_home")
+def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
+    run = evaluation()
+    run.spent.update({("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1})
+    reasons = [None, "failed", "blocked", "budget spent", "no clip"]
+    run.records["causalvqa_paired"] = [{"detail": "cut off", "unscored_reason": reason} for reason in reasons]
+    costs = {name: fields for name, fields in gather(saved(), run).items() if name.startswith("cost of ")}
+    assert costs == {"cost of causalvqa_paired": {"seconds": 1.23, "answers cut off": 5, "answers failed": 3}}
 
 
 def test_loggers_get_a_copy_of_the_numbers_alone() -> None:

@@ -18,11 +18,18 @@ from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import unanswered
 from lmms_eval_tasks.host.asking.stages import AskedModel
-from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence, find_fault
+from lmms_eval_tasks.host.asking.unanswered import (
+    FailedRequests,
+    NotedReplies,
+    UnreadableClips,
+    describe_silence,
+    find_fault,
+)
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.replacements import keep_prediction
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, is_answer, why_no_answer
+from lmms_eval_tasks.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Reply
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -36,7 +43,7 @@ def test_texts_in_place_of_an_answer_are_told_from_answers() -> None:
         "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Connection error.": (FAILED, "Connection error."),
         "[LMMS_EVAL_REQUEST_FAILED] ValueError: no frames": (FAILED, "ValueError: no frames"),
         "[LMMS_EVAL_BUDGET_EXCEEDED]": (BUDGET, ""),
-        "[SAFETY_BLOCKED:finish_reason=2]": (FAILED, "[SAFETY_BLOCKED:finish_reason=2]"),
+        "[SAFETY_BLOCKED:finish_reason=2]": (UnscoredReason.BLOCKED, "finish_reason=2"),
         "[GENERATION_FAILED] timed out": (FAILED, "timed out"),
         "[ERROR] Unknown": (FAILED, "Unknown"),
         NO_VIDEO: (FAILED, NO_VIDEO),
@@ -45,8 +52,8 @@ def test_texts_in_place_of_an_answer_are_told_from_answers() -> None:
         "": None,
         None: None,
     }.items():
-        assert why_no_answer(text) == why
-    assert not is_answer(NO_CONTENT)
+        reply = Reply.of_response(text)
+        assert reply.why == why and reply.is_answer == (why is None and bool(text))
 
 
 class Adapter:
@@ -66,7 +73,7 @@ class Adapter:
             return ""
 
 
-COUNTED = GenerationResult("", TokenCounts(output_tokens=7))
+SEVEN = GenerationResult("", TokenCounts(output_tokens=7))
 
 
 def test_an_empty_text_for_an_exception_says_so() -> None:
@@ -74,10 +81,10 @@ def test_an_empty_text_for_an_exception_says_so() -> None:
     for asked, returned in (
         (["A", RuntimeError("shapes\ndiffer")], ["A", f"{failed}RuntimeError: shapes differ"]),
         (["A", ""], ["A", ""]),
-        ([None, NO_CONTENT], ["", ""]),
+        ([None, 7], ["", "7"]),
         ([RuntimeError("tried again", "INFO", "lmms_eval.models.chat.adapter")], [""]),
         ([RuntimeError("of a library", "ERROR", "lmms_eval.utils")], [""]),
-        ([COUNTED, ValueError("x")], [COUNTED, f"{failed}ValueError: x"]),
+        ([SEVEN, ValueError("x")], [SEVEN, f"{failed}ValueError: x"]),
     ):
         model = Adapter()
         with AskedModel(model, FailedRequests(model)).lasting():
@@ -88,12 +95,12 @@ def test_an_empty_text_for_an_exception_says_so() -> None:
 
 def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
     failed = GenerationResult("[LMMS_EVAL_REQUEST_FAILED after 1 retries] x")
-    kept = {"a": "B", "b": failed, "c": "[LMMS_EVAL_BUDGET_EXCEEDED]", "d": NO_CONTENT}
+    kept = {"a": "B", "b": failed, "c": "[LMMS_EVAL_BUDGET_EXCEEDED]"}
     cache = SimpleNamespace(_lookup=kept.get, _is_valid_response=lambda response, kind: bool(response))
     with AskedModel(Adapter()).lasting(cache):
-        assert [cache._lookup(key) for key in kept] == ["B", *[None] * 3]
+        assert [cache._lookup(key) for key in kept] == ["B", None, None]
         valid = [cache._is_valid_response(one, "generate_until") for one in ("", *kept.values())]
-        assert valid == [False, True, False, False, False]
+        assert valid == [False, True, False, False]
     assert cache._lookup("c") == kept["c"]
 
 
@@ -110,22 +117,22 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     failed = grade(first, "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy (B)")
     spent = grade(second, "[LMMS_EVAL_BUDGET_EXCEEDED]")
     assert (failed.why, spent.why, failed.answered) == ("failed: busy (B)", "budget spent", None)
-    scores = state.process_results(first, ["[LMMS_EVAL_BUDGET_EXCEEDED]"])
+    scores = state.process_results(second, ["[LMMS_EVAL_BUDGET_EXCEEDED]"])
     assert scores["unscored_rate"] == 100 and scores["unparsed_rate"] is None
     assert describe_silence(state.evaluation) == (
         "Nothing was answered, so no result was saved: 2 items have no answer: failed: busy (B) (1); budget spent (1). "
         "The same command asks again."
     )
     state.evaluation.unanswered.clear()
-    for text in ("", NO_CONTENT):
-        assert grade(first, text).outcome.value == "unparsed", "a model may say nothing"
-        with pytest.raises(ValueError, match=r"^graded: $"):
-            state.grade_first(first, [text], refuse)
+    silent = grade(first, "")
+    assert (silent.outcome.value, silent.detail) == ("unparsed", "empty"), "a model may say nothing"
+    with pytest.raises(ValueError, match=r"^graded: $"):
+        state.grade_first(first, [""], refuse)
     assert state.evaluation.is_heard
     # Where answers are kept without grading, too.
     for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
         state.evaluation.unanswered.clear()
-        state.requests = SimpleNamespace(returned=lambda *_, text=text: text, is_cut_off=lambda *_: False)  # type: ignore[assignment]
+        state.requests = requests(text, 1, first["item_id"])
         assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
 
 
@@ -192,9 +199,15 @@ def clips(home: Path, tmp_path: Path) -> list[Path]:
 
 def answers_of(model: Model, *more: Any) -> tuple[list[str], dict[Any, Any]]:
     """A model's answers about its clips, and what is unanswered and why."""
-    evaluation = Evaluation(tasks={"ours": asking.stand_in_task(clips=lambda row: (row["clip"],))})
+    noted: dict[int, Reply] = {}
+    of_task = SimpleNamespace(note=lambda document, sample, reply: noted.update({document: reply}))
+    task = asking.stand_in_task(clips=lambda row: (row["clip"],))
+    task.requests = of_task
+    evaluation = Evaluation(tasks={"ours": task})
     requests = [asking.request(doc) for doc in range(3)]
-    return asking.ask(model, [*requests, *more], UnreadableClips(model, evaluation)), evaluation.unanswered
+    said = asking.ask(model, [*requests, *more], NotedReplies(evaluation), UnreadableClips(model, evaluation))
+    names = [row["item_id"] for row in model.task_dict["ours"]["test"]]
+    return said, {("ours", names[document]): reply.why for document, reply in noted.items()}
 
 
 def test_the_others_are_asked_again_once(clips: list[Path]) -> None:
@@ -216,9 +229,11 @@ def test_what_an_adapter_says_in_place_of_an_answer_is_looked_into(clips: list[P
     single = Model(clips, says=failed)
     single.maybe_forward_with_tool = None  # type: ignore[attr-defined]
     said, silent = answers_of(single)
-    assert said == [failed, "", failed] and len(single.calls) == 1 and list(silent) == [("ours", "damaged")]
+    assert said == [failed, "", failed] and len(single.calls) == 1
+    assert [item for (_, item), why in silent.items() if why and why[0] is not FAILED] == ["damaged"]
     outage = Model([clips[0], clips[2], clips[0]], "b", says=failed)
-    assert answers_of(outage) == ([failed] * 3, {}) and len(outage.calls) == 1
+    said, silent = answers_of(outage)
+    assert said == [failed] * 3 and {why[0] for why in silent.values()} == {FAILED} and len(outage.calls) == 1
 
 
 def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,6 +243,80 @@ def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatc
             answers_of(Model(shown, stumbles="b"))
     monkeypatch.setattr(unanswered, "find_reader", lambda kind, arguments: reader(*whole))
     assert answers_of(Model(whole, stumbles="b"))[0] == ["", "", ""], "its reader cannot read any of these"
+
+
+def test_a_failure_names_the_item_and_what_was_shown(clips: list[Path], log: list[str]) -> None:
+    whole, picture = [clips[0], clips[2], clips[0]], SimpleNamespace(width=4, height=2)
+    for seen, words in (
+        ([str(clips[2])], "the clip b.mp4"),
+        ([picture, picture], "a picture of 4 x 2 pixels and a picture of 4 x 2 pixels"),
+        ([], "no clip and no picture"),
+    ):
+        model, evaluation = Model(whole, stumbles="b"), Evaluation(tasks={"ours": asking.stand_in_task(clips=list)})
+        evaluation.tasks["ours"].shown.clips = lambda row: (row["clip"],)
+        evaluation.shown_last = "item-7 of ours", seen
+        with pytest.raises(ValueError, match="cannot read b"):
+            asking.ask(model, [asking.request(doc) for doc in range(3)], UnreadableClips(model, evaluation))
+        assert f"The model failed at item-7 of ours, of which it was shown {words}: ValueError: cannot read b" in log
+
+
+def test_a_line_of_a_log_gives_its_reply_again(tmp_path: Path) -> None:
+    def line(item: str, response: str, outcome: Outcome, detail: str = "", **more: Any) -> dict[str, Any]:
+        record = Record(item, item, {}, "A", None, outcome, detail=detail, **more)
+        return {"resps": [response], "filtered_resps": [response], "record": record.to_json()}
+
+    lines = [
+        line("whole", "A", Outcome.CORRECT),
+        line("cut", "It is", Outcome.UNPARSED, CUT_OFF),
+        line("empty", "", Outcome.UNPARSED, COUNTED),
+        line("blocked", "", Outcome.UNSCORED, "content_filter", unscored_reason=UnscoredReason.BLOCKED),
+        line("failed", "[LMMS_EVAL_REQUEST_FAILED] busy", Outcome.UNSCORED, "busy", unscored_reason=FAILED),
+    ]
+    log = tmp_path / f"20260101_000000_samples_{TASK}.jsonl"
+    log.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
+    saved = read_responses(log)
+    assert saved.cut_off == {(TASK, "cut")}
+    assert saved.unanswered == {(TASK, "blocked"): (UnscoredReason.BLOCKED, "content_filter")}
+    replies = [Reply.of_record(Record.from_json(one["record"]), one["resps"][0]) for one in lines]
+    assert [reply.cut_off for reply in replies] == [False, True, False, False, False]
+    assert [reply.silence for reply in replies] == ["", "", COUNTED, "", ""]
+    blocked = UnscoredReason.BLOCKED, "content_filter"
+    assert [reply.why for reply in replies] == [None, None, None, blocked, (FAILED, "busy")]
+
+
+def test_a_reply_has_a_text_whatever_its_content() -> None:
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+    for content, text in (
+        (None, ""),
+        (7, "7"),
+        (True, "true"),
+        ("B", "B"),
+        ([{"type": "text", "text": "B"}, " or ", {"type": "output_text", "text": "C"}], "B or C"),
+        ({"type": "text", "text": [{"text": "B"}]}, "B"),
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "A?"}]}, {"type": "text", "text": "B"}], "B"),
+        ([None, {}, {"type": "image_url"}, []], ""),
+        (deep, ""),
+        (b"B", "\"b'B'\""),
+    ):
+        assert Reply.of_response(content).text == text
+    thought = Reply.of_response([{"type": "thinking", "thinking": "A"}])
+    assert thought.silence == REASONED and not thought.is_answer
+    assert Reply.of_response([{"type": "refusal", "refusal": "No."}]).why == (UnscoredReason.BLOCKED, "refused: No.")
+
+
+def test_keys_and_escape_sequences_go_and_words_stay() -> None:
+    secrets = ("my-key-of-0815", "banana")
+    said = "The key: B. The flag bearer responsibly holds a banana. my-key-of-0815 \x1b[31mred\x1b[0m\n\ttab\xa0 é"
+    kept = "The key: B. The flag bearer responsibly holds a banana. [hidden] \\x1b[31mred\\x1b[0m\n\ttab\xa0 é"
+    assert Reply.of_response(said, secrets=secrets).text == kept
+    assert Reply.of_response(said).text == said, "what is no server's stays as it is"
+    for key in ("sk-proj-0123456789abcdef", "hf_0123456789abcdefgh", "Bearer abcdefgh12345678ijkl"):
+        shown = Reply.of_response(f"I was given {key}", secrets=()).text
+        assert "[hidden]" in shown and "0123456" not in shown and "12345678" not in shown
+    failed = Reply.of_response("[LMMS_EVAL_REQUEST_FAILED] api_key=abc banana \x1b[31m", secrets=secrets)
+    assert failed.detail == "api_key=[hidden] [hidden] \\x1b[31m" and "banana" not in failed.text
 
 
 WEIGHED = "The clip is short. So it is B. The man is next"

@@ -14,6 +14,7 @@ from lmms_eval.api.instance import Instance
 
 from lmms_eval_tasks.host.asking import views_ahead
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskingStage
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model import identity
@@ -66,7 +67,9 @@ class World:
         model.task_dict = {"ours": {"test": self.rows}}
         stages: list[AskingStage] = [ViewsAhead(model, self.evaluation)]
         if keeps:
-            stages.insert(0, KeptAnswers(model, self.evaluation, asking.command(self.home / "out")))
+            stages.insert(
+                0, KeptAnswers(model, self.evaluation, asking.command(self.home / "out"), ServerReplies(model))
+            )
         answers = asking.ask(model, [asking.request(number) for number in range(len(self.rows))][:only], *stages)
         assert self.evaluation.ahead is None
         return answers

@@ -118,10 +118,16 @@ def _command(arguments: Sequence[str], out: Path) -> list[str]:
     return [LMMS_EVAL, *arguments, "--output_path", str(out), "--log_samples"]
 
 
-def start_host(*arguments: str, home: Path, out: Path, ranks: int = 1, env: Mapping[str, str] | None = None) -> WarmRun:
-    """Start lmms-eval in an empty folder, in forks of a process that has imported it; what it prints is not kept."""
-    command = _command(arguments, out)
-    return warm_host(env).start(command, out, environment(home, env), Path(os.devnull), ranks=ranks)
+def start_host(
+    *arguments: str,
+    home: Path,
+    out: Path,
+    ranks: int = 1,
+    env: Mapping[str, str] | None = None,
+    output: Path = Path(os.devnull),
+) -> WarmRun:
+    """Start lmms-eval in an empty folder, in forks of a process that has imported it; `output` has what it prints."""
+    return warm_host(env).start(_command(arguments, out), out, environment(home, env), output, ranks=ranks)
 
 
 def run_host(*arguments: str, home: Path, out: Path, ranks: int = 1, env: Mapping[str, str] | None = None) -> HostRun:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -16,20 +16,29 @@ from typing import Any
 from stub_server import Server, completion
 
 PROMPT_TOKENS = 100
+Said = str | Mapping[str, Any]
+"""A text; or fields of the reply's choice; or, with ``status``, those of an error."""
 
 
 class ModelServer(Server):
     """The server; `bodies` has every request's body, in the order of arrival."""
 
-    def __init__(self, say: Callable[[int], tuple[str, int]], port: int = 0) -> None:
+    def __init__(self, say: Callable[[int], tuple[Said, int]], port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.say, self.lock = say, threading.Lock()
         self.bodies: list[dict[str, Any]] = []
 
-    def arguments(self) -> list[str]:
-        """The command's arguments for a run that asks it, one request at a time."""
-        address = f"model_version=org/served,base_url=http://127.0.0.1:{self.server_port}/v1,api_key=none"
-        return ["--model", "openai", "--model_args", f"{address},max_frames_num=2,num_concurrent=1,max_retries=1"]
+    def arguments(self, at_once: int = 1, key: str = ",api_key=none") -> list[str]:
+        """The command's arguments for a run that asks it, so many requests at a time."""
+        address = f"model_version=org/served,base_url=http://127.0.0.1:{self.server_port}/v1{key}"
+        shown = f"max_frames_num=2,num_concurrent={at_once},max_retries=1"
+        return ["--model", "openai", "--model_args", f"{address},{shown}"]
+
+    def asynchronous(self, at_once: int = 1, key: str = ",api_key=none") -> list[str]:
+        """The same for lmms-eval's other adapter."""
+        arguments = self.arguments(at_once, key)[-1]
+        arguments = arguments.replace("max_frames_num", "nframes").replace("num_concurrent", "num_cpus")
+        return ["--model", "async_openai", "--model_args", arguments]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,14 +52,20 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.server.lock:
-            text, tokens = self.server.say(len(self.server.bodies))
+            said, tokens = self.server.say(len(self.server.bodies))
             self.server.bodies.append(body)
+        if isinstance(said, Mapping) and "status" in said:
+            self._answer({"error": said}, said["status"])
+            return
         usage = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": tokens, "total_tokens": 0}
-        self._answer({**json.loads(completion(text)), "usage": usage})
+        reply = json.loads(completion(said if isinstance(said, str) else ""))
+        if isinstance(said, Mapping):
+            reply["choices"][0] |= said
+        self._answer({**reply, "usage": usage})
 
-    def _answer(self, reply: dict[str, Any]) -> None:
+    def _answer(self, reply: dict[str, Any], status: int = 200) -> None:
         data = json.dumps(reply).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -61,8 +76,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def model_server(say: Callable[[int], tuple[str, int]]) -> Iterator[ModelServer]:
-    """A server at a free port, which answers a request by its number, from 0, with a text of so many tokens."""
+def model_server(say: Callable[[int], tuple[Said, int]]) -> Iterator[ModelServer]:
+    """A server at a free port, which answers a request by its number, from 0, with a text or more of so many tokens."""
     with ModelServer(say) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield server

@@ -16,7 +16,7 @@ from stub_server import Player, as_text, material_of, player_of
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.running import BuiltSet, run_steps
 from lmms_eval_tasks.construct.engine.steps import Models, PipelineRow, Step
-from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Send, ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, JudgeSettings, Send, ServerError
 
 MODEL: dict[str, Any] = {"model": "m", "provider": "local", "first_delay": 0}
 """A role's settings in a configuration."""
@@ -51,7 +51,7 @@ class Played:
         return cls(says, player_of(folder))
 
     def sender(self, settings: JudgeSettings) -> Send:
-        def send(case: Case) -> Reply:
+        def send(case: Case) -> JudgeReply:
             with self._lock:
                 key = (settings.model, case.text, case.images)
                 given = material_of(case.text)
@@ -65,7 +65,7 @@ class Played:
             said = said(asked) if callable(said) else said
             if isinstance(said, ServerError):
                 raise said
-            return Reply(as_text(said), settings.model)
+            return JudgeReply(as_text(said), settings.model)
 
         return send
 

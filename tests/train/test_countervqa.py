@@ -29,7 +29,7 @@ from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.judge.client import LocalModel
-from lmms_eval_tasks.utils.judge.replies import Case, Reply
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply
 
 GRAPH: dict[str, Any] = {
     "clip": "one.mp4",
@@ -418,9 +418,9 @@ def cot(training: Training, teacher: JudgeServer | str, *words: str) -> str:
 def test_reasoning_is_kept_where_the_verdict_is_right(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Case] = []
 
-    def say(self: LocalModel, case: Case) -> Reply:
+    def say(self: LocalModel, case: Case) -> JudgeReply:
         seen.append(case)
-        return Reply(WRONG if "sneezed" in case.text else RIGHT, "m")
+        return JudgeReply(WRONG if "sneezed" in case.text else RIGHT, "m")
 
     monkeypatch.setattr(LocalModel, "reply", say)
     out = training.source.parent / "cot"

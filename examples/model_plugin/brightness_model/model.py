@@ -1,4 +1,7 @@
-"""Two models, each of which looks at one thing: replace `look` of the one that answers as yours does."""
+"""Two models, each of which looks at one thing: replace `look` of the one that answers as yours does.
+
+What is shown depends on the view of a task: clips, pictures or nothing (docs/checkpoint.md has the table).
+"""
 
 import json
 from itertools import pairwise
@@ -7,6 +10,7 @@ import av
 import numpy as np
 from accelerate import Accelerator
 from lmms_eval.api.model import lmms
+from PIL.Image import Image
 from tqdm import tqdm
 
 
@@ -22,9 +26,9 @@ class Brightness(lmms):
         self.device = self.accelerator.device
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
 
-    def look(self, prompt: str, clips: list[str]) -> str:
-        """The response to a prompt about some clips; most tasks show one."""
-        shades = [frame.mean() for frame in read_frames(clips[0])]
+    def look(self, prompt: str, seen: list[str | Image]) -> str:
+        """The response to a prompt about what is seen; most tasks show one clip."""
+        shades = [frame.mean() for frame in read_frames(seen[0])] if seen else [0.0]
         return "A" if shades[-1] - shades[0] > self.threshold else "B"
 
     def generate_until(self, requests: list) -> list[str]:
@@ -52,17 +56,19 @@ class Motion(Brightness):
     def __init__(self, batch_size: int = 1, device: str | None = None) -> None:
         super().__init__(batch_size=batch_size, device=device)
 
-    def look(self, prompt: str, clips: list[str]) -> str:
-        """The losses, one number for each clip in its order; there is no prompt."""
-        return json.dumps({"losses": [self.prediction_error(clip) for clip in clips]})
+    def look(self, prompt: str, seen: list[str | Image]) -> str:
+        """The losses, one number for each clip or picture in its order; there is no prompt."""
+        return json.dumps({"losses": [self.prediction_error(one) for one in seen]})
 
-    def prediction_error(self, clip: str) -> float:
-        """Mean squared difference between a frame and the one before it."""
-        errors = [np.square(later - frame).mean() for frame, later in pairwise(read_frames(clip))]
-        return float(np.mean(errors))
+    def prediction_error(self, seen: str | Image) -> float:
+        """Mean squared difference between a frame and the one before it; 0 of a single one."""
+        errors = [np.square(later - frame).mean() for frame, later in pairwise(read_frames(seen))]
+        return float(np.mean(errors)) if errors else 0.0
 
 
-def read_frames(clip: str) -> list[np.ndarray]:
-    """The frames of a clip, (height, width, 3) each, 0 to 255."""
-    with av.open(clip) as container:
+def read_frames(seen: str | Image) -> list[np.ndarray]:
+    """The frames of a clip, or the one of a picture, (height, width, 3) each, 0 to 255."""
+    if isinstance(seen, Image):
+        return [np.asarray(seen.convert("RGB"), dtype=np.float32)]
+    with av.open(seen) as container:
         return [frame.to_ndarray(format="rgb24").astype(np.float32) for frame in container.decode(video=0)]

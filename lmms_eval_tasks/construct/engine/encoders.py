@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError, needs_package
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.judge.client import Judge, read_settings
-from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, Sampling, Send, ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, JudgeSettings, ReplyCache, Sampling, Send, ServerError
 
 TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 """A word; in Chinese and Japanese, which do not part them, a character."""
@@ -145,13 +145,13 @@ def _sender(settings: JudgeSettings) -> Send:
 
     server = Server(settings)
 
-    def send(case: Case) -> Reply:
+    def send(case: Case) -> JudgeReply:
         create = server.client.embeddings.create
         reply = server.ask(create, model=settings.model, input=case.text, encoding_format="float")
         try:
             text = json.dumps({"embedding": reply.data[0].embedding})
         except (AttributeError, IndexError, TypeError):
             raise ServerError("reply without a vector", again=True) from None
-        return Reply(text, server.hide(str(getattr(reply, "model", None) or settings.model)))
+        return JudgeReply(text, server.hide(str(getattr(reply, "model", None) or settings.model)))
 
     return send

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.judge.client import NOT_ASKED, UNREADABLE, Judge, UnreadableReply, judge_sender, read_reply
-from lmms_eval_tasks.utils.judge.replies import LOCAL_MODEL, Case, Reply, ReplyRecord, Send, ServerError, reply_key
+from lmms_eval_tasks.utils.judge.replies import LOCAL_MODEL, Case, JudgeReply, ReplyRecord, Send, ServerError, reply_key
 
 
 class PipelineRow(RowForm):
@@ -247,7 +247,7 @@ class Models:
             self._senders[settings, place] = self._records[place].recording(send, settings.sampling)
         return self._senders[settings, place]
 
-    def _send(self, send: Send, slots: threading.BoundedSemaphore, case: Case) -> Reply:
+    def _send(self, send: Send, slots: threading.BoundedSemaphore, case: Case) -> JudgeReply:
         with self._lock:
             if self._left is not None:
                 self._left = max(self._left - 1, -1)

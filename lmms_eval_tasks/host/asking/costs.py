@@ -13,6 +13,7 @@ from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.costs import KINDS
+from lmms_eval_tasks.utils.answers.reply import Reply
 
 HOUR = 3600
 PROMPT, REUSED = "prompt tokens", "prompt tokens reused"
@@ -57,26 +58,23 @@ class Costs(AskingStage):
         for rank in ranks:
             spent.update(rank.spent)
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        from lmms_eval.api.instance import unwrap_generation_output
-
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         self._evaluation.kept_places = frozenset()
-        responses = ask(requests)
+        replies = ask(requests)
         spent = self._evaluation.spent
-        for place, (request, response) in enumerate(zip(requests, responses, strict=False)):
+        for place, (request, reply) in enumerate(zip(requests, replies, strict=False)):
             task, kept = request.task_name, place in self._evaluation.kept_places
             if task not in self._evaluation.tasks or is_padding(request):
                 continue
             spent[task, "answers"] += 1
             spent[task, "answers kept"] += kept
-            _, counts = unwrap_generation_output(response)
             for kind in KINDS.values():
-                number = getattr(counts, f"{kind}_tokens", None)
+                number = getattr(reply.counts, f"{kind}_tokens", None)
                 if number is not None:
                     spent[task, f"answers with {kind} tokens"] += 1
                     spent[task, f"{kind} tokens"] += number
                     spent[task, f"{kind} tokens kept"] += number if kept else 0
-        return responses
+        return replies
 
     @contextmanager
     def call(self, requests: list[Any]) -> Iterator[None]:

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +26,7 @@ from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
 from lmms_eval_tasks.utils.data.card import Card
@@ -165,7 +166,7 @@ class ClipDealer(AskingStage):
     def __init__(self, model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> None:
         self._model, self._evaluation, self._tasks = model, evaluation, tasks
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         ranks = current_exchange()
         if ranks.size == 1 or not self._evaluation.clips_needed:
             return ask(requests)
@@ -255,7 +256,7 @@ class ClipDealer(AskingStage):
         ranks: Exchange,
         places: Sequence[int],
         received: Sequence[Sequence[SentRequest]],
-    ) -> list[Any]:
+    ) -> list[Reply]:
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
         dealt = [
             (requests[places[sent.number]] if sender == ranks.rank else self._unpack(sent.request), sender, sent)
@@ -267,16 +268,16 @@ class ClipDealer(AskingStage):
         others = [place for place, request in enumerate(requests) if request.task_name not in self._evaluation.tasks]
         ours = [request for request, *_ in dealt]
         asked = [*(requests[place] for place in others), *ours]
-        responses = iter(ask(self._even_out(asked, ours, ranks)))
-        answers: list[Any] = [""] * len(requests)
+        replies = iter(ask(self._even_out(asked, ours, ranks)))
+        answers = [Reply()] * len(requests)
         for place in others:
-            answers[place] = next(responses, "")
-        returned: list[dict[int, Any]] = [{} for _ in range(ranks.size)]
+            answers[place] = next(replies, Reply())
+        returned: list[dict[int, Reply]] = [{} for _ in range(ranks.size)]
         for _, sender, sent in dealt:
-            returned[sender][sent.number] = next(responses, "")
+            returned[sender][sent.number] = next(replies, Reply())
         for answered in ranks.deliver(returned):
-            for number, answer in answered.items():
-                answers[places[number]] = answer
+            for number, reply in answered.items():
+                answers[places[number]] = reply
         own = self._evaluation.unanswered | (getattr(self._model, "unanswered", None) or {})
         for unanswered in ranks.gather(own):
             self._evaluation.unanswered |= unanswered
@@ -316,16 +317,16 @@ def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class PartOfRun(AskingStage):
-    """Items that one part of a run asks."""
+    """Items that a run asks which is a part of another, or which takes a share of each task."""
 
-    shard: Shard
+    shard: Shard | None
     documents: Mapping[str, frozenset[int]]
     whole: Mapping[str, Mapping[str, int]]
     tasks: Mapping[str, Any]
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        if current_exchange().rank == 0:
+        if self.shard and current_exchange().rank == 0:
             asked, every = sum(map(len, self.documents.values())), sum(one["effective"] for one in self.whole.values())
             logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
             if self.empty:
@@ -350,33 +351,39 @@ class PartOfRun(AskingStage):
         """Say in lmms-eval's results which part they are of, and how many items it has."""
         for name, count in results.get("n-samples", {}).items():
             count["effective"] = len(self.documents[name])
-        results[SHARD_OF_RUN] = {**self.shard._asdict(), "n-samples": dict(self.whole)}
+        if self.shard:
+            results[SHARD_OF_RUN] = {**self.shard._asdict(), "n-samples": dict(self.whole)}
 
 
-def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None, offset: int) -> PartOfRun:
+def find_part(
+    shard: Shard | None, tasks: Mapping[TaskState, Any], limit: float | None, offset: int
+) -> PartOfRun | None:
+    """Return the items of a run that asks not simply the first of each task; None of any other run."""
     from lmms_eval.evaluator import get_sample_size
 
+    if shard is None and not is_share(limit):
+        return None
     dealt: dict[tuple[str, str], Mapping[str, int]] = {}
-    documents, counts = {}, {}
+    documents, whole = {}, {}
     for state, task in tasks.items():
-        key = (state.benchmark.name, state.pointer["split"])
-        if key not in dealt:
-            table, _ = read_table(state.benchmark.card, key[1])
-            parts = deal_rows(state.benchmark.card, table, shard.of)
-            dealt[key] = dict(zip(table.column("item_id").to_pylist(), parts, strict=True))
-        ids = task.eval_docs["item_id"]
-        # As lmms-eval has it: a share becomes a number at the first task, and the number is that of the others.
-        limit = get_sample_size(task, limit)
-        asked = range(offset, len(ids) if limit is None else min(len(ids), offset + int(limit)))
-        documents[state.name] = frozenset(
-            document for document in asked if dealt[key][state.kind.row_id(whole_id(ids[document]))] == shard.part
-        )
-        counts[state.name] = len(ids)
-    whole = {
-        name: {"original": count, "effective": count if not limit else min(int(limit), count)}
-        for name, count in counts.items()
-    }
+        ids, size = task.eval_docs["item_id"], get_sample_size(task, limit)
+        asked: Iterable[int] = range(offset, len(ids) if size is None else min(len(ids), offset + size))
+        if shard:
+            key = (state.benchmark.name, state.pointer["split"])
+            if key not in dealt:
+                table, _ = read_table(state.benchmark.card, key[1])
+                parts = deal_rows(state.benchmark.card, table, shard.of)
+                dealt[key] = dict(zip(table.column("item_id").to_pylist(), parts, strict=True))
+            of_row = dealt[key]
+            asked = (one for one in asked if of_row[state.kind.row_id(whole_id(ids[one]))] == shard.part)
+        documents[state.name] = frozenset(asked)
+        whole[state.name] = {"original": len(ids), "effective": min(size or len(ids), len(ids))}
     return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()})
+
+
+def is_share(limit: float | None) -> bool:
+    """Whether `--limit` names a share of a task's items, which lmms-eval makes one number for all tasks."""
+    return limit is not None and 0 < limit < 1
 
 
 def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[Any, Any]:

@@ -8,9 +8,10 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from unittest.mock import patch
 
@@ -18,13 +19,13 @@ from loguru import logger
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.asking.samples import is_sampled, sample_of
-from lmms_eval_tasks.host.asking.stages import EACH, SINGLE, Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.asking.unanswered import as_answer
+from lmms_eval_tasks.host.asking.servers import ServerReplies, sends_each_alone
+from lmms_eval_tasks.host.asking.stages import EACH, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.model.identity import find_arguments, get_nested_attr, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
-from lmms_eval_tasks.utils.answers.opening import is_answer
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import ANSWERS, hide_secrets
@@ -74,38 +75,44 @@ class AnswerFiles:
         self.folder = folder / self._model[:16]
         self._values = KeptValues(self.folder)
         self._can_write = True
+        self._empty: set[str] = set()
+        """Keys of the answers that were empty and are asked for again, once."""
 
-    def find(self, items: Sequence[ItemRequest | None]) -> list[Any]:
-        """Return the answer to each item with the same clips, as a model returns it; None where there is none."""
-        from lmms_eval.api.instance import GenerationResult, TokenCounts
+    def find(self, items: Sequence[ItemRequest | None]) -> list[Reply | None]:
+        """Return the answer to each item with the same clips; None where there is none, or one that was empty once."""
+        from lmms_eval.api.instance import TokenCounts
 
-        def read(value: Mapping[str, Any]) -> Any:
+        def read(value: Mapping[str, Any]) -> Reply | None:
             try:
-                text, tokens = value["text"], value["tokens"]
-                if not isinstance(text, str):
-                    raise TypeError(f"Expected a text, but got {text!r}.")
-                if not is_answer(text):  # kept by an earlier version
-                    return None
-                return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
+                reply = Reply.from_json(value, TokenCounts)
             except (TypeError, KeyError) as error:
                 logger.warning("An answer kept in {} cannot be read and is asked again ({}).", self.folder, error)
                 return None
+            return None if reply.missing else reply
 
-        keys = [item and self._key(item) for item in items]
-        kept = self._values.read({key for key in keys if key})
-        return [read(kept[key]) if key in kept else None for key in keys]
+        keys = [self._key(item) if item else None for item in items]
+        both = {key: (key, _second(key)) for key in keys if key}
+        kept = self._values.read({one for of_key in both.values() for one in of_key})
+        found: list[Reply | None] = []
+        for key in keys:
+            first, again = (read(kept[one]) if one in kept else None for one in both.get(key or "", ("", "")))
+            if key and first and first.silence and not again:
+                self._empty.add(key)
+                first = None
+            found.append(again or first)
+        return found
 
-    def keep(self, item: ItemRequest, response: Any) -> None:
-        """Keep an answer; an empty one and what stands in place of one are not kept, and the next run asks again."""
-        from lmms_eval.api.instance import unwrap_generation_output
-
-        text, counts = unwrap_generation_output(response)
+    def keep(self, item: ItemRequest, reply: Reply) -> None:
+        """Keep an answer; one that is empty is asked for once more, and what never came whenever a run asks again."""
         # Without its clip nobody could say what the answer is about.
-        if not self._can_write or not is_answer(text) or (key := self._key(item)) is None:
+        if not self._can_write or reply.missing or (key := self._key(item)) is None:
             return
-        value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, "text": text}
-        value["tokens"] = None if counts is None else asdict(counts)
-        self._write(lambda: self._values.keep(key, value))
+        value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, **reply.to_json()}
+        self._write(lambda: self._values.keep(_second(key) if key in self._empty else key, value))
+
+    def count(self) -> int:
+        """Return how many answers are kept, those of other tasks and ranks among them."""
+        return len({(one.get("task"), one.get("item"), one.get("repeat")) for one in self._values.read().values()})
 
     def close(self) -> None:
         if self._can_write:
@@ -141,6 +148,11 @@ class AnswerFiles:
         return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()
 
 
+def _second(key: str) -> str:
+    """Return the key of an answer that was asked for again, because the first one was empty."""
+    return hashlib.sha256(f"{key} again".encode()).hexdigest()
+
+
 _CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
 
 
@@ -151,8 +163,8 @@ def _digest(value: Mapping[str, Any]) -> str:
 class KeptAnswers(AskingStage):
     """Keeps the model's answers to our tasks, and asks for none again that was kept."""
 
-    def __init__(self, model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
-        self._model, self._evaluation, self._settings = model, evaluation, settings
+    def __init__(self, model: Any, evaluation: Evaluation, settings: Mapping[str, Any], server: ServerReplies) -> None:
+        self._model, self._evaluation, self._settings, self._server = model, evaluation, settings, server
         command = settings.get("cli_args")
         output_path, self._seeds = getattr(command, "output_path", None), getattr(command, "seed", None)
         # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
@@ -180,7 +192,17 @@ class KeptAnswers(AskingStage):
             finally:
                 self._files.close()
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def describe(self) -> str:
+        """Say what a run that ends now leaves to the next."""
+        if self._files:
+            count, folder = self._files.count(), self._files.folder
+            kept = f"{count:,} {'answer is' if count == 1 else 'answers are'} kept ({folder})"
+            return f"{kept}; the same command resumes."
+        if self._evaluation.clips_needed and getattr(self._model, "keep_answers_in", None):
+            return "Its answers are kept; the same command resumes."
+        return "No answer is kept; the same command begins anew."
+
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         if (files := self._files) is None:
             return ask(requests)
         asked_items = self._read_items(requests)
@@ -193,29 +215,31 @@ class KeptAnswers(AskingStage):
             log_kept(total, files.folder)
             files.write_identity()
         missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
-        each, single = hasattr(self._model, EACH), hasattr(self._model, SINGLE)
+        each, alone, lock = hasattr(self._model, EACH), sends_each_alone(self._model), Lock()
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=each or not is_first) as bar:
 
-            def take(place: int, response: Any, keep: bool = True) -> None:
-                if answers[place] is None and response is not None:
-                    answers[place] = response
-                    bar.update()
-                    if keep and (item := asked_items[place]):
-                        files.keep(item, response)
+            def take(place: int, reply: Reply | None, keep: bool = True) -> None:
+                with lock:
+                    if answers[place] is None and reply is not None:
+                        answers[place] = reply
+                        bar.update()
+                        if keep and (item := asked_items[place]):
+                            files.keep(item, reply)
 
             if each:
-                for number, response in self._model.generate_each([requests[place] for place in missing]):
-                    take(missing[number], response)
-                return ["" if answer is None else answer for answer in answers]
-            parts = [missing][: len(missing)] if single else self._divide(requests, asked_items, answers)
+                for number, reply in self._model.generate_each([requests[place] for place in missing]):
+                    take(missing[number], reply)
+                return [answer or Reply() for answer in answers]
+            parts = [missing][: len(missing)] if alone else self._divide(requests, asked_items, answers)
             if self._evaluation.ahead:
                 self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
-            with _quiet(self._model), _each_taken(self._model, missing, take) if single else nullcontext():
+            places_of = {id(requests[place]): place for place in missing}
+            with _quiet(self._model), self._server.taken_by(lambda request, reply: take(places_of[id(request)], reply)):
                 for places in parts:
-                    responses = list(ask([requests[place] for place in places]))
-                    for place, response in zip(places, responses, strict=False):
-                        take(place, response, keep=len(responses) == len(places))
-        return ["" if answer is None else answer for answer in answers]
+                    replies = ask([requests[place] for place in places])
+                    for place, reply in zip(places, replies, strict=False):
+                        take(place, reply, keep=len(replies) == len(places))
+        return [answer or Reply() for answer in answers]
 
     def _divide(
         self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
@@ -263,20 +287,6 @@ class KeptAnswers(AskingStage):
                 }
                 asked_items.append(ItemRequest(_digest(asked), task, item.item_id, repeat, item.files))
         return asked_items
-
-
-def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[Any]:
-    """Take each answer of `async_openai` as it comes; `places` are those of the requests."""
-    answer = getattr(model, SINGLE)
-
-    async def answer_and_take(request: Any, number: int) -> Any:
-        from lmms_eval.api.instance import GenerationResult
-
-        text, _, counts = result = await answer(request, number)
-        take(places[number], as_answer(GenerationResult(text, counts)))
-        return result
-
-    return patch.object(model, SINGLE, answer_and_take)
 
 
 def part_size(model: Any) -> int:

@@ -14,6 +14,7 @@ from loguru import logger
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.tasks.running import TaskState
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.text import summarize_names
 
 SAMPLE, SEED = "__sample__", "__seed__"
@@ -45,7 +46,7 @@ class Samples(AskingStage):
 
         self._seed = torch.initial_seed()  # that of --seed, which lmms-eval has set
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         asked = Counter(map(id, requests))
         numbers: Counter[int] = Counter()
         numbered = []

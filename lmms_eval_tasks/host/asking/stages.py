@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from lmms_eval_tasks.host.model.identity import is_ours
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, why_no_answer
+from lmms_eval_tasks.host.model.identity import find_arguments, get_nested_attr, is_ours
+from lmms_eval_tasks.utils.answers.reply import Reply
+from lmms_eval_tasks.utils.core.text import secret_forms
 
 GENERATE = "generate_until"
 """The method by which a model answers every one of our tasks."""
 EACH = "generate_each"
 """A model's method that gives answers as they come, if it has one; its `generate_until` then calls it."""
-SINGLE = "maybe_forward_with_tool"
-"""The method by which `async_openai` answers one request. This adapter is asked for all at once, and its answers are
-taken from here: its connections belong to one call, and in a second call it would send requests twice."""
 PADDING = "__padding_only__"
 """The entry of a request's metadata that lmms-eval gives those that are there only so that ranks have as many."""
 
-Ask = Callable[[list[Any]], list[Any]]
+Ask = Callable[[list[Any]], list[Reply]]
 
 
 def is_padding(request: Any) -> bool:
@@ -38,7 +36,7 @@ class AskingStage:
         """Return a context for the evaluation."""
         return nullcontext()
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         """Answer requests in order; `ask` is the next stage, or the model."""
         return ask(requests)
 
@@ -52,6 +50,7 @@ class AskedModel:
 
     def __init__(self, model: Any, *stages: AskingStage) -> None:
         self._model, self._stages, self._calls = model, stages, 0
+        self._secrets = None if is_ours(type(model)) else secrets_of(model)
 
     @contextmanager
     def lasting(self, cache: Any = None) -> Iterator[None]:
@@ -66,33 +65,37 @@ class AskedModel:
                 replace(self._model, EACH, self._call_each)
             replace(self._model, GENERATE, self._answer)
             if hasattr(cache, "_lookup") and hasattr(cache, "_is_valid_response"):
-                replace(cache, "_lookup", lambda find, key: one if _is_answer(one := find(key)) else None)
-                replace(cache, "_is_valid_response", lambda check, one, kind: check(one, kind) and _is_answer(one))
+                replace(cache, "_lookup", lambda find, key: one if _may_be_kept(one := find(key)) else None)
+                replace(cache, "_is_valid_response", lambda check, one, kind: check(one, kind) and _may_be_kept(one))
             if hasattr(cache, "execute") and int(os.environ.get("WORLD_SIZE", "1")) > 1:
                 replace(cache, "execute", self._execute)
             for stage in reversed(self._stages):
                 stack.enter_context(stage.during())
             yield
 
-    def _answer(self, generate: Ask, requests: list[Any]) -> list[Any]:
+    def _answer(self, generate: Callable[[list[Any]], list[Any]], requests: list[Any]) -> list[Any]:
         self._calls += 1
         ask: Ask = partial(self._call, generate)
         for stage in reversed(self._stages):
             ask = partial(stage.answer, ask)
-        return ask(requests)
+        return list(map(as_output, ask(requests)))
 
-    def _call(self, generate: Ask, requests: list[Any]) -> list[Any]:
+    def _call(self, generate: Callable[[list[Any]], list[Any]], requests: list[Any]) -> list[Reply]:
         # An adapter of lmms-eval is never called without a request; our own models then work for other ranks.
         if not requests and not is_ours(type(self._model)):
             return []
         if hasattr(self._model, EACH):
-            return generate(requests)
+            return list(map(self._read, generate(requests)))
         with self._calling(requests):
-            return generate(requests)
+            return list(map(self._read, generate(requests)))
 
     def _call_each(self, generate: Callable[[list[Any]], Iterator[Any]], requests: list[Any]) -> Iterator[Any]:
         with self._calling(requests):
-            yield from generate(requests)
+            for number, response in generate(requests):
+                yield number, None if response is None else self._read(response)
+
+    def _read(self, response: Any) -> Reply:
+        return read_response(response, self._secrets)
 
     @contextmanager
     def _calling(self, requests: list[Any]) -> Iterator[None]:
@@ -110,7 +113,37 @@ class AskedModel:
         return responses
 
 
-def _is_answer(response: Any) -> bool:
+def _may_be_kept(response: Any) -> bool:
     """Whether the response cache may keep, or give, a response: not what stands in place of an answer."""
-    text = getattr(response, "text", response)
-    return text != NO_CONTENT and not why_no_answer(text)
+    return not read_response(response).missing
+
+
+def secrets_of(model: Any) -> tuple[str, ...]:
+    """Return the keys that a model may have sent: those of the environment and of its arguments."""
+    arguments = find_arguments(model) or {}
+    return secret_forms({**os.environ, **arguments, "api_key": str(get_nested_attr(model, "client", "api_key") or "")})
+
+
+def read_response(response: Any, secrets: Sequence[str] | None = None) -> Reply:
+    """Return the reply in what a model returned to lmms-eval; without `secrets` the text is not a server's."""
+    if isinstance(response, Reply):
+        return response
+    content, counts = response, None
+    if hasattr(response, "token_counts"):
+        content, counts = response.text, response.token_counts
+    elif isinstance(response, tuple) and len(response) == 2 and isinstance(response[0], str):
+        content, counts = response
+    return Reply.of_response(content, _read_counts(**counts) if isinstance(counts, Mapping) else counts, secrets)
+
+
+def _read_counts(**numbers: Any) -> Any:
+    from lmms_eval.api.instance import TokenCounts
+
+    return TokenCounts(**{name: numbers.get(name) for name in TokenCounts.__dataclass_fields__})
+
+
+def as_output(reply: Reply) -> Any:
+    """Return a reply as models return it to lmms-eval."""
+    from lmms_eval.api.instance import GenerationResult
+
+    return reply.text if reply.counts is None else GenerationResult(reply.text, reply.counts)

@@ -14,12 +14,15 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.asking.stages import SINGLE, Ask, AskingStage, is_padding
+from lmms_eval_tasks.host.asking.samples import sample_of
+from lmms_eval_tasks.host.asking.servers import sends_each_alone
+from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding, secrets_of
 from lmms_eval_tasks.host.model.identity import find_arguments, is_ours
 from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.utils.answers.opening import FAILED, NO_CONTENT, why_no_answer
+from lmms_eval_tasks.host.tasks.task_view import describe_seen
+from lmms_eval_tasks.utils.answers.reply import EMPTY, Finish, Reply
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.home import placeholder_path
@@ -27,11 +30,26 @@ from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 
+class NotedReplies(AskingStage):
+    """Notes, for who grades an item, what its text and counts do not say of a reply."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
+        replies = ask(requests)
+        for request, reply in zip(requests, replies, strict=True):
+            state = self._evaluation.tasks.get(request.task_name)
+            if state and state.requests and not reply.is_plain and not is_padding(request):
+                state.requests.note(request.doc_id, sample_of(request), reply)
+        return replies
+
+
 class FailedRequests(AskingStage):
     """Marks empty texts of lmms-eval's adapters that stand for failed requests as such, with the reason."""
 
     def __init__(self, model: Any) -> None:
-        self._is_ours = is_ours(type(model))
+        self._is_ours, self._secrets = is_ours(type(model)), secrets_of(model)
         self._heard: list[str] = []
 
     @contextmanager
@@ -48,25 +66,16 @@ class FailedRequests(AskingStage):
         if isinstance(error := sys.exc_info()[1], Exception):
             self._heard.append(describe_exception(error))
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         if self._is_ours:
             return ask(requests)
         self._heard.clear()
-        return [as_answer(response, self._heard) for response in ask(requests)]
+        return list(map(self._explain, ask(requests)))
 
-
-def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
-    """Return a response, without its text if that stands for no answer; what an adapter logged is the reason."""
-    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
-
-    text, counts = (None, None) if response is None else unwrap_generation_output(response)
-    if text is None or text == NO_CONTENT:
-        text = ""
-    elif not isinstance(text, str) or text.strip():
-        return response
-    if heard and not (counts and counts.output_tokens):
-        text = f"{FAILED} {heard[-1]}"
-    return text if counts is None else GenerationResult(text, counts)
+    def _explain(self, reply: Reply) -> Reply:
+        """Return a reply; what an adapter logged is the reason where it is empty and no server says anything of it."""
+        is_heard = reply.silence != EMPTY or reply.finish != Finish()
+        return reply if is_heard or not self._heard else Reply.failed(self._heard[-1], reply.counts, self._secrets)
 
 
 def describe_silence(evaluation: Evaluation) -> str | None:
@@ -97,33 +106,35 @@ class UnreadableClips(AskingStage):
     def __init__(self, model: Any, evaluation: Evaluation) -> None:
         self._model, self._evaluation = model, evaluation
 
-    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         """Answer requests, and ask again for those that failed with one whose clip is at fault."""
         if not self._evaluation.clips_needed:
             return ask(requests)
         places: Sequence[int] = range(len(requests))
-        # What shares a batch with such a clip fails with it; `async_openai` sends each request by itself.
-        is_single = hasattr(self._model, SINGLE)
+        # What shares a batch with such a clip fails with it.
+        fails_alone = sends_each_alone(self._model)
         try:
-            responses = list(ask(requests))
-        except Exception:  # of a decoder, in whatever adapter
-            faults = set() if is_single else self._find_faults(requests, places)
+            replies = ask(requests)
+        except Exception as error:  # of a decoder, in whatever adapter
+            faults = {} if fails_alone else self._find_faults(requests, places)
             if not faults:
+                if last := self._evaluation.shown_last:
+                    where = f"{last[0]}, of which it was shown {describe_seen(last[1])}"
+                    logger.error("The model failed at {}: {}", where, describe_exception(error))
                 raise
-            responses = [""] * len(requests)
+            replies = [Reply()] * len(requests)
         else:
-            whys = [why_no_answer(getattr(response, "text", response)) for response in responses]
-            places = [place for place, why in enumerate(whys) if why and why[0] is UnscoredReason.FAILED]
+            places = [place for place, reply in enumerate(replies) if reply.missing is UnscoredReason.FAILED]
             faults = self._find_faults(requests, places, patience=ENOUGH)
-            responses = ["" if place in faults else response for place, response in enumerate(responses)]
-        rest = [place for place in places if place not in faults] if faults and not is_single else []
-        for place, response in zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False):
-            responses[place] = response
-        return responses
+        rest = [place for place in places if place not in faults] if faults and not fails_alone else []
+        again = dict(zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False))
+        return [faults.get(place) or again.get(place, reply) for place, reply in enumerate(replies)]
 
-    def _find_faults(self, requests: Sequence[Any], places: Sequence[int], patience: int | None = None) -> set[int]:
-        """Return those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why."""
-        faults: set[int] = set()
+    def _find_faults(
+        self, requests: Sequence[Any], places: Sequence[int], patience: int | None = None
+    ) -> dict[int, Reply]:
+        """Return, by their places, the replies to those of some requests of our tasks whose clips cannot be decoded."""
+        faults: dict[int, Reply] = {}
         reader = None
         if places:
             with suppress(Exception):  # `ready_reader` has named it
@@ -142,8 +153,7 @@ class UnreadableClips(AskingStage):
             innocent = 0 if fault else innocent + 1
             if fault:
                 logger.warning("{} of {} is unscored: {}", row["item_id"], state.name, fault)
-                self._evaluation.unanswered[state.name, row["item_id"]] = UnscoredReason.UNREADABLE_CLIP, fault
-                faults.add(place)
+                faults[place] = Reply(missing=UnscoredReason.UNREADABLE_CLIP, detail=fault)
         return faults
 
 

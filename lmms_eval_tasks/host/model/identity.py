@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks import __version__
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.runs.run_card import Unknown
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.files import file_sha256
@@ -129,11 +130,25 @@ def wrap_create(create: Any) -> Any:
 
     @functools.wraps(create.__func__)
     def create_and_note(cls: Any, arg_string: Any, additional_config: Any = None) -> Any:
-        model = create.__func__(cls, arg_string, additional_config)
+        try:
+            model = create.__func__(cls, arg_string, additional_config)
+        except AssertionError as error:
+            stop_if_any(describe_processes(cls, error))
+            raise
         setattr(model, ARGUMENTS, arg_string)
         return model
 
     return classmethod(create_and_note)
+
+
+def describe_processes(kind: type, error: AssertionError) -> str | None:
+    """Return what to do where an adapter refuses several processes, as lmms-eval's do without GPUs; else None."""
+    if "Unsupported distributed type" not in str(error):
+        return None
+    return (
+        f"lmms-eval's {kind.__name__} does not run in several processes without GPUs. Remedy: start it without "
+        "torchrun or accelerate launch; openai sends num_concurrent requests at a time, async_openai num_cpus."
+    )
 
 
 def find_arguments(model: Any) -> dict[str, str] | None:

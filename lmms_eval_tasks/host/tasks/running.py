@@ -26,7 +26,8 @@ from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
 from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, Why, ends_in_reasoning, why_no_answer, why_unread
+from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning, why_unread
+from lmms_eval_tasks.utils.answers.reply import LENGTH, Reply, Why
 from lmms_eval_tasks.utils.benchmark.benchmark import Shown, View, find_view
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -58,6 +59,7 @@ class Evaluation(task_view.Asked):
     answers_kept: int | None = None
     kept_places: frozenset[int] = frozenset()
     spent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    shown_last: tuple[str, Sequence[Any]] | None = None
     unanswered: dict[tuple[str, str], Why] = field(default_factory=dict)
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
@@ -198,21 +200,31 @@ class TaskRequests:
 
     def __init__(self, task: Any) -> None:
         self._task = task
+        self._noted: dict[tuple[int, int], Reply] = {}
+        """Replies of which more is known than their texts and counts, by document and sample."""
+
+    def note(self, document: int, sample: int, reply: Reply) -> None:
+        self._noted[document, sample] = reply
 
     @cached_property
     def _by_item(self) -> Mapping[str, Any]:
         items = self._task.eval_docs.select_columns("item_id").to_dict()["item_id"]
         return {items[request.doc_id]: request for request in self._task.instances}
 
-    def returned(self, item_id: str, sample: int = 1) -> object:
-        """Return the model's output of a sample, before any filter, or None if the item was not asked here."""
+    def reply(self, item_id: str, sample: int = 1) -> Reply | None:
+        """Return the model's reply to a sample, before any filter, or None if the item was not asked here."""
         request = self._by_item.get(item_id)
-        return request.resps[sample - 1] if request and len(request.resps) >= sample else None
+        if request is None or len(request.resps) < sample:
+            return None
+        counts = request.token_counts[sample - 1] if len(request.token_counts) >= sample else None
+        return self._noted.get((request.doc_id, sample)) or Reply.of_response(request.resps[sample - 1], counts)
 
     def is_cut_off(self, item_id: str, model: Any, sample: int = 1) -> bool:
-        """Whether what a model returned of a sample used all of its tokens, as lmms-eval counts them."""
-        request, text = self._by_item.get(item_id), self.returned(item_id, sample)
-        counts = request.token_counts[sample - 1] if request and len(request.token_counts) >= sample else None
+        """Whether the reply to a sample used all of its tokens, as a server says or lmms-eval counts them."""
+        reply = self.reply(item_id, sample)
+        if reply is None or reply.cut_off:
+            return reply is not None
+        counts, text = reply.counts, reply.text
         try:
             limit = int((self._task.config.generation_kwargs or {}).get("max_new_tokens") or 0)
         except (TypeError, ValueError, OverflowError):
@@ -221,7 +233,7 @@ class TaskRequests:
             return False
         # Adapters count what pads an answer in its batch: one that is much shorter was not cut off.
         tokenizer = get_nested_attr(model, "tokenizer")
-        if isinstance(text, str) and callable(tokenizer) and not is_ours(type(model)):
+        if callable(tokenizer) and not is_ours(type(model)):
             with suppress(Exception):  # a tokenizer of another kind
                 return len(tokenizer(text, add_special_tokens=False)["input_ids"]) >= LEAST_TOKENS * limit
         return True
@@ -288,7 +300,9 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
 
     def show(self, doc: Row) -> list[Any]:
-        return self.shown.visuals(doc)
+        seen = self.shown.visuals(doc)
+        self.evaluation.shown_last = f"{doc['item_id']} of {self.name}", seen
+        return seen
 
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
         """Return the item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
@@ -331,41 +345,50 @@ class TaskState(RunningTask):
 
     def _grade(self, doc: Row, response: Any, sample: int, grade: Grade, several: bool) -> GradedItem:
         """Return what one response to an item is graded as, and note where it is none."""
-        key = (self.name, doc["item_id"])
-        returned = self.requests.returned(key[1], sample) if self.requests else response
-        response = "" if response == NO_CONTENT else response  # in a log of an earlier version
-        # Models of ours, and replays of logs, say by themselves which items they gave no whole answer to.
-        own: Mapping[tuple[str, str], Why] = getattr(self.model, "unanswered", None) or {}
-        frame, why = None, own.get(key) or self.evaluation.unanswered.get(key)
-        if several and returned:  # another sample of the item had no answer
-            why = None
-        why = why or why_no_answer(returned)
-        if why:
-            self.evaluation.unanswered[key] = why
-        elif task_view.UNANSWERED in doc:
-            why = doc[task_view.UNANSWERED]
-        elif self.view.name and self.evaluation.clips_needed and doc["asked"]:
+        reply, frame = self._find_reply(doc, response, sample, several), None
+        if reply.missing:
+            self.evaluation.unanswered[self.name, doc["item_id"]] = reply.missing, reply.detail
+        elif task_view.REPLY not in doc and self.view.name and self.evaluation.clips_needed and doc["asked"]:
             frame, why = self.shown.look_back(doc)
-        used_all = self.requests is not None and self.requests.is_cut_off(key[1], self.model, sample)
-        if used_all or (sample == 1 and key in getattr(self.model, "cut_off", ())):
+            reply = replace(reply, missing=why[0], detail=why[1]) if why else reply
+        if reply.cut_off:
             doc = {**doc, "cut_off": True}
-        if why or response == NOT_ASKED:
+        if reply.missing or response == NOT_ASKED:
             graded = grade({**doc, "asked": False}, "", self)
         else:
             graded = grade(doc, response, self)
         record = graded.record
-        if why:
-            record = replace(record, unscored_reason=UnscoredReason(why[0]), detail=why[1])
+        if reply.missing:
+            record = replace(record, unscored_reason=reply.missing, detail=reply.detail)
         elif record.outcome is Outcome.UNPARSED or not record.detail:
             thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
-            if thinks or doc.get("cut_off"):
-                record = replace(record, detail=CUT_OFF)
+            is_silent = record.asked and not record.answered
+            detail = CUT_OFF if thinks or reply.cut_off else reply.silence if is_silent else ""
+            record = replace(record, detail=detail or record.detail)
         if record.outcome is Outcome.UNPARSED and not record.unparsed_reason:
-            record = replace(record, unparsed_reason=why_unread(response, bool(doc.get("cut_off"))))
+            record = replace(record, unparsed_reason=why_unread(response, reply.cut_off))
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
         self.evaluation.is_heard |= not record.unanswered
         return replace(graded, record=record)
+
+    def _find_reply(self, doc: Row, response: Any, sample: int, several: bool) -> Reply:
+        """Return the reply that a response is of, and that of a finished run as its log has it."""
+        if task_view.REPLY in doc:
+            return doc[task_view.REPLY]  # type: ignore[no-any-return]
+        key, asked = (self.name, doc["item_id"]), self.requests
+        reply = asked.reply(key[1], sample) if asked else None
+        if reply is None:
+            reply = Reply() if response == NOT_ASKED else Reply.of_response(response)
+        # Models of ours, and replays of logs, say by themselves which items they gave no whole answer to.
+        own: Mapping[tuple[str, str], Why] = getattr(self.model, "unanswered", None) or {}
+        why = own.get(key) or self.evaluation.unanswered.get(key)
+        if why and not reply.missing and not (several and reply.text):  # another sample of the item had no answer
+            reply = replace(reply, missing=UnscoredReason(why[0]), detail=why[1])
+        used_all = asked is not None and asked.is_cut_off(key[1], self.model, sample)
+        if used_all or (sample == 1 and key in getattr(self.model, "cut_off", ())):
+            reply = replace(reply, finish=replace(reply.finish, reason=LENGTH))
+        return reply
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:
         """Return what a record brings to each score that it counts in; `sample` says whether it is of sample data."""
@@ -437,7 +460,11 @@ def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
             yield state, task
 
 
-ASKED_AGAIN = (UnscoredReason.FAILED, UnscoredReason.BUDGET)
+def count_tasks(task_dict: Mapping[Any, Any]) -> int:
+    return sum(count_tasks(task) if isinstance(task, Mapping) else 1 for task in task_dict.values())
+
+
+ASKED_AGAIN = (UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.BLOCKED)
 LONGEST_NAME = 120
 """Characters of a model's name in that of a file; file systems take 255 bytes together."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.text import CAPTIONS, PROMPT, VIEW_BYTES, describe
+from lmms_eval_tasks.utils.core.text import CAPTIONS, PROMPT, VIEW_BYTES, describe, summarize_names
 from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -115,9 +115,8 @@ ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., made.MadeClip]]] = {
 """What shows a clip's frames in another order: the order, and what makes a clip of it."""
 SAMPLES = "__samples__"
 """The field of a row that has, for each sample of a finished run, the fields in which its row differs."""
-UNANSWERED = "unanswered"
-"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
-known that it gave one."""
+REPLY = "__reply__"
+"""The field of a row of a finished run that has the reply to its item, as the log says."""
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
@@ -139,6 +138,13 @@ def _load(shown: made.MadeClip) -> str | Image:
     with Image.open(shown.path) as picture:
         seen: Image.Image = picture.convert("RGB")
     return seen
+
+
+def describe_seen(visuals: Sequence[Any]) -> str:
+    """Return what a model was shown, in words."""
+    pictures = [f"a picture of {one.width} x {one.height} pixels" for one in visuals if hasattr(one, "width")]
+    clips = [f"the clip {Path(one).name}" for one in visuals if isinstance(one, str)]
+    return summarize_names([*pictures, *clips], separator=" and ") or "no clip and no picture"
 
 
 def open_store() -> ClipStore:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
-from lmms_eval_tasks.utils.scoring.record import UnparsedReason, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
@@ -427,31 +427,3 @@ def _key_rank(key: str, parent_rank: int) -> int:
     if _ANSWER_KEY.search(name):
         return max(1, parent_rank)
     return parent_rank if parent_rank and name in _EXACT_KEYS else int(name in ("pred", "label"))
-
-
-BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
-FAILED = "[LMMS_EVAL_REQUEST_FAILED]"
-_FAILED = re.compile(
-    r"\[LMMS_EVAL_REQUEST_FAILED[^\]]*\]\s*|\[GENERATION_FAILED\]\s*|\[ERROR\] (?=Unknown\Z|Empty prompt\Z)"
-    r"|(?=\[SAFETY_BLOCKED:)|(?=Video [^\n]+ (?:can not load|generate failed), check the source\Z)"
-)
-"""How the texts of `openai`, `async_openai`, `gemini`, `cosmos_wm`, `llava_vid` and `oryx` begin."""
-NO_CONTENT = 'Error: can only concatenate str (not "NoneType") to str'
-"""What `async_openai` returns for a reply of a server without a text: the model said nothing."""
-
-Why = tuple[UnscoredReason, str]
-"""A reason, and the same in more words."""
-
-
-def why_no_answer(text: object) -> Why | None:
-    if not isinstance(text, str):
-        return None
-    if text.startswith(BUDGET):
-        return UnscoredReason.BUDGET, ""
-    failed = _FAILED.match(text := text.strip())
-    return (UnscoredReason.FAILED, text[failed.end() :]) if failed else None
-
-
-def is_answer(text: object) -> bool:
-    """Whether a text of an adapter is worth keeping: neither empty nor in place of an answer."""
-    return isinstance(text, str) and text.strip() not in ("", NO_CONTENT) and not why_no_answer(text)

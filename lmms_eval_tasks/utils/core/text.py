@@ -38,6 +38,8 @@ _SHAPED = re.compile(
 )
 _IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*(?=@)")
 _BEARER = re.compile(r"(?i)(?<=bearer )\S+")
+_BEARER_KEY = re.compile(r"(?i)(?<=bearer )(?=\S*\d)[\w.~+/-]{16,}=*")
+"""A key behind that word, which is also one of a plain language."""
 _SECRET_VARIABLE = re.compile(
     r"(?i)(?:key|token|secret|password|passwd|passphrase|credential)s?$|authorization$|(?:^|_)(?:pass|auth)$|_pwd$"
 )
@@ -49,6 +51,12 @@ def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):
         text = pattern.sub(HIDDEN, text)
     return _NAMED.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def hide_keys(text: str, secrets: Iterable[str]) -> str:
+    """A model's answer without secrets and keys of known shapes; its words stay, also those about keys and bearers."""
+    text = _SHAPED.sub(HIDDEN, hide_forms(text, (secret for secret in secrets if not secret.isalpha())))
+    return _BEARER_KEY.sub(HIDDEN, text)
 
 
 def hide_in_words(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
@@ -148,9 +156,17 @@ def describe(value: object, longest: int = 60) -> str:
     return quote(value, longest)
 
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
 def printable(text: str) -> str:
     """A text with the characters escaped that a terminal would not show, or would obey."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def printable_controls(text: str) -> str:
+    """A text with the control characters escaped that a terminal would obey; tabs and the ends of lines stay."""
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def printable_lines(text: str) -> str:

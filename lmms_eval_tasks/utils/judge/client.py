@@ -27,9 +27,9 @@ from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.judge.replies import (
     LOCAL_MODEL,
     Case,
+    JudgeReply,
     JudgeSettings,
     Limits,
-    Reply,
     ReplyCache,
     ReplyRecord,
     Sampling,
@@ -388,10 +388,10 @@ class LocalModel:
         self._sampling = sampling
         self._lock = threading.Lock()
 
-    def reply(self, case: Case) -> Reply:
+    def reply(self, case: Case) -> JudgeReply:
         with self._lock:
             try:
-                return Reply(self._generate(case), self._sampling.model)
+                return JudgeReply(self._generate(case), self._sampling.model)
             except Exception as error:  # whatever loading, a processor or a GPU raises
                 reason = f"the model failed: {type(error).__name__}: {first_line(error)}"
                 raise ServerError(reason, again=False) from error

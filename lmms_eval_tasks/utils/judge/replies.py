@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Reply:
+class JudgeReply:
     text: str
     model: str
 
@@ -36,12 +36,12 @@ class ReplyCache:
     def __init__(self, folder: Path | None = None) -> None:
         self.values = KeptValues(folder or home() / "judge_cache")
 
-    def find(self, key: str) -> Reply | None:
+    def find(self, key: str) -> JudgeReply | None:
         value = self.values.find(key) or {}
         text, model = value.get("text"), value.get("model")
-        return Reply(text, model) if isinstance(text, str) and isinstance(model, str) else None
+        return JudgeReply(text, model) if isinstance(text, str) and isinstance(model, str) else None
 
-    def store(self, key: str, reply: Reply) -> None:
+    def store(self, key: str, reply: JudgeReply) -> None:
         try:
             self.values.keep(key, asdict(reply))
         except OSError as error:
@@ -138,7 +138,7 @@ class ServerError(Exception):
         self.reason, self.again, self.wait = reason, again, wait
 
 
-Send = Callable[[Case], Reply]
+Send = Callable[[Case], JudgeReply]
 """Sends one request and returns its reply, from any thread, or raises `ServerError`; any other error counts as lasting.
 """
 
@@ -168,7 +168,7 @@ class ReplyRecord(ReplyCache):
         """Return a sender that gives recorded replies, or sends the request: the n-th time in a run gets the reply to
         the n-th request."""
 
-        def send_once(case: Case) -> Reply:
+        def send_once(case: Case) -> JudgeReply:
             key = reply_key(sampling, case)
             with self._lock:
                 name = f"{key}.{self._asked[key]}"
@@ -192,15 +192,15 @@ class ReplyRecord(ReplyCache):
         stored = (self._recorded(f"{key}.{place}") for place in range(number))
         return [reply.text for reply in stored if reply is not None]
 
-    def find(self, key: str) -> Reply | None:
+    def find(self, key: str) -> JudgeReply | None:
         """Return the reply that was accepted in this run; None before one was."""
         with self._lock:
             name = self._accepted.get(key)
         return None if name is None else self._recorded(name)
 
-    def store(self, key: str, reply: Reply) -> None:
+    def store(self, key: str, reply: JudgeReply) -> None:
         with self._lock:
             self._accepted[key] = f"{key}.{self._asked[key] - 1}"
 
-    def _recorded(self, name: str) -> Reply | None:
+    def _recorded(self, name: str) -> JudgeReply | None:
         return super().find(name)

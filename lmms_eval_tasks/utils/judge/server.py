@@ -24,7 +24,7 @@ import openai
 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import hide_forms, hide_secrets, secret_forms
-from lmms_eval_tasks.utils.judge.replies import ADDRESSES, Case, JudgeSettings, Reply, Send, ServerError
+from lmms_eval_tasks.utils.judge.replies import ADDRESSES, Case, JudgeReply, JudgeSettings, Send, ServerError
 
 LARGEST = 16 << 20
 """Bytes of a reply that are taken, unpacked; of an error's text, `READ_OF_ERROR`."""
@@ -116,7 +116,7 @@ def open_sender(settings: JudgeSettings, note: Callable[[str, int, int], None] |
     if settings.json_mode:
         options["response_format"] = {"type": "json_object"}
 
-    def send(case: Case) -> Reply:
+    def send(case: Case) -> JudgeReply:
         content: Any = case.text.encode("utf-8", "replace").decode("utf-8")
         if case.images:
             urls = [f"data:image/jpeg;base64,{b64encode(image).decode('ascii')}" for image in case.images]
@@ -135,7 +135,7 @@ def open_sender(settings: JudgeSettings, note: Callable[[str, int, int], None] |
             usage = getattr(reply, "usage", None)
             asked, said = (getattr(usage, name, 0) for name in ("prompt_tokens", "completion_tokens"))
             note(model, asked if isinstance(asked, int) else 0, said if isinstance(said, int) else 0)
-        return Reply(server.hide(str(text or "")), server.hide(model))
+        return JudgeReply(server.hide(str(text or "")), server.hide(model))
 
     return send
 

@@ -73,6 +73,8 @@ class UnscoredReason(str, Enum):
     """The model did not fit beside the clip."""
     BUDGET = "budget spent"
     """The run's budget of tokens, lmms-eval's ``--max_tokens``, was spent before the model was asked."""
+    BLOCKED = "blocked"
+    """The provider blocked or refused the reply; the record's detail has its words."""
     OTHER_ITEM = "other item"
     """The response is about another item."""
     ONLY_PREDICTED = "only predicted"
@@ -103,7 +105,7 @@ class UnparsedReason(str, Enum):
     """It names no option at all, or takes back the only one."""
 
 
-_SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET)
+_SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.BLOCKED)
 _UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
 
 

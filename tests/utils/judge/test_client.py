@@ -17,8 +17,8 @@ from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge, UnreadableReply, read_reply
 from lmms_eval_tasks.utils.judge.replies import (
     Case,
+    JudgeReply,
     Limits,
-    Reply,
     ReplyCache,
     ReplyRecord,
     Sampling,
@@ -45,15 +45,15 @@ class Scripted:
     def __init__(self, *actions: str | Exception) -> None:
         self.actions, self.requests = actions, list[str]()
 
-    def __call__(self, case: Case) -> Reply:
+    def __call__(self, case: Case) -> JudgeReply:
         action = self.actions[min(len(self.requests), len(self.actions) - 1)]
         self.requests.append(case.text)
         if isinstance(action, Exception):
             raise action
-        return Reply(action, "served")
+        return JudgeReply(action, "served")
 
 
-def make(send: Callable[[Case], Reply], folder: Path, limits: Limits = FAST, **sampling: object) -> Judge[Grade]:
+def make(send: Callable[[Case], JudgeReply], folder: Path, limits: Limits = FAST, **sampling: object) -> Judge[Grade]:
     return Judge(send, Sampling("asked", **sampling), Grade, ReplyCache(folder), limits)  # type: ignore[arg-type]
 
 
@@ -164,7 +164,7 @@ def test_verdicts_are_in_the_order_of_the_cases_requests_bounded_and_equal_cases
     asked_for: list[int] = []
     news: list[tuple[str, int, int]] = []
 
-    def send(asked: Case) -> Reply:
+    def send(asked: Case) -> JudgeReply:
         nonlocal now, most
         number = int(asked.text.split()[-1])
         with lock:
@@ -174,7 +174,7 @@ def test_verdicts_are_in_the_order_of_the_cases_requests_bounded_and_equal_cases
         time.sleep(0.02 if number % 2 else 0.001)
         with lock:
             now -= 1
-        return Reply(f'{{"score": {number / 10}}}', "served")
+        return JudgeReply(f'{{"score": {number / 10}}}', "served")
 
     judge = make(send, tmp_path, Limits(concurrent=4))
     outside = [threading.Thread(target=judge.judge, args=(case(str(i)),)) for i in range(40, 60)]
@@ -192,10 +192,10 @@ def test_verdicts_are_in_the_order_of_the_cases_requests_bounded_and_equal_cases
 def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path) -> None:
     requests: list[str] = []
 
-    def send(asked: Case) -> Reply:
+    def send(asked: Case) -> JudgeReply:
         requests.append(asked.text)
         time.sleep(0.05)  # 400 of these leave the thread that hears of the interrupt 20 seconds to stop the rest
-        return Reply('{"score": 1}', "served")
+        return JudgeReply('{"score": 1}', "served")
 
     def interrupted() -> Case:
         assert kept_lines(tmp_path), "a case is made when its turn comes"
@@ -241,15 +241,15 @@ def test_replies_lie_in_the_data_home_and_a_cache_that_cannot_be_written_costs_n
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
-    ReplyCache().store("abcd", Reply("text", "model"))
+    ReplyCache().store("abcd", JudgeReply("text", "model"))
     assert len(kept_lines(tmp_path / "judge_cache")) == 1
-    assert ReplyCache().find("abcd") == Reply("text", "model")
+    assert ReplyCache().find("abcd") == JudgeReply("text", "model")
     (tmp_path / "file").write_text("in the way")
     assert make(Scripted('{"score": 7}'), tmp_path / "file" / "cache").judge(case()).reply is not None
 
 
 def test_a_build_records_every_reply_and_a_second_run_goes_on_after_the_last(tmp_path: Path) -> None:
-    def recording(send: Callable[[Case], Reply]) -> Judge[Grade]:
+    def recording(send: Callable[[Case], JudgeReply]) -> Judge[Grade]:
         record = ReplyRecord(tmp_path)
         return Judge(record.recording(send, Sampling("m")), Sampling("m"), Grade, record, FAST)
 

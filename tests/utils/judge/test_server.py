@@ -26,7 +26,7 @@ from stub_server import completion
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.judge import server as server_module
-from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Send, ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, JudgeSettings, Send, ServerError
 from lmms_eval_tasks.utils.judge.server import open_sender, parse_address, retry_after
 
 CASE = Case("What is it?", Prompt("asked", "{case}"))
@@ -45,7 +45,7 @@ def connect(url: str, **values: Any) -> Send:
     return open_sender(JudgeSettings(**chosen))
 
 
-def sent(action: Action, **values: Any) -> Reply:
+def sent(action: Action, **values: Any) -> JudgeReply:
     with JudgeServer(in_turn([action])) as server:
         return connect(server.url, **values)(CASE)
 
@@ -63,7 +63,7 @@ def failed(send: Send) -> ServerError:
 def test_a_request_has_the_settings_and_the_pictures_and_a_reply_its_text() -> None:
     with JudgeServer(in_turn([Say("a cat")])) as server:
         send = connect(server.url, temperature=0.5, top_p=0.9, max_tokens=7, json_mode=True)
-        assert send(Case("What is it?", CASE.prompt, (b"jpeg",))) == Reply("a cat", MODEL)
+        assert send(Case("What is it?", CASE.prompt, (b"jpeg",))) == JudgeReply("a cat", MODEL)
         connect(server.url, model="o4-mini", max_tokens=7)(CASE)
         body, reasoning = server.bodies
     content = body.pop("messages")[0]["content"]
@@ -76,7 +76,7 @@ def test_a_request_has_the_settings_and_the_pictures_and_a_reply_its_text() -> N
     for fields, text in (({"refusal": "I can't help."}, "I can't help."), ({}, "")):
         message = {"role": "assistant", "content": None, **fields}
         assert sent(Give(json.dumps({"model": "m", "choices": [{"message": message}]}))).text == text
-    assert sent(Give(completion("a cat", MODEL).encode(), {"Content-Type": "text/plain"})) == Reply("a cat", MODEL)
+    assert sent(Give(completion("a cat", MODEL).encode(), {"Content-Type": "text/plain"})) == JudgeReply("a cat", MODEL)
 
 
 def test_a_key_is_sent_where_the_provider_has_one_and_hidden_in_replies(monkeypatch: pytest.MonkeyPatch) -> None:
