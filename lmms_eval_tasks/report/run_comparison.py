@@ -8,7 +8,7 @@ from itertools import combinations
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples_of
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Mark, Number
-from lmms_eval_tasks.utils.reporting.columns import difference_numbers, p_number
+from lmms_eval_tasks.utils.reporting.columns import LEVEL, decision, difference_numbers, p_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring import compare
@@ -17,7 +17,6 @@ from lmms_eval_tasks.utils.scoring.metrics import over_samples
 
 Pair = tuple[int, int]
 """The numbers of two runs."""
-LEVEL = 0.05
 MOST_RUNS = 4
 """With more runs than these a page compares each with the first alone: tests of all pairs would hide what differs."""
 READING = (
@@ -52,7 +51,7 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
         if set(parts[one]) == set(parts[two])
     }
     shown = {number: runs[number] for number in sorted({number for pair in compared for number in pair})}
-    table = _difference_table(compared)
+    table, decided = _difference_table(compared)
     apart = {run.apart(run.tasks_of(name)) for run in shown.values()} - {""}
     table.title = "; ".join([name, *sorted(apart)])
     versions = ", ".join(sorted({run.versions.get(name, "?") for run in shown.values()}))
@@ -67,7 +66,7 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     if any(answers.values()):
         numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answers.items())
         lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
-    table.caption = "\n".join(lines)
+    table.caption = "\n".join([*lines, *decided])
     effects = _detectable(compared, references)
     effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"
     effects.signature = table.signature
@@ -122,21 +121,26 @@ def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:
         yield f"  no {metric.title}: no item of both runs counts in it"
 
 
-def _difference_table(compared: Mapping[Pair, compare.Comparison]) -> FittingTable:
+def _difference_table(compared: Mapping[Pair, compare.Comparison]) -> tuple[FittingTable, list[str]]:
+    """The differences with their tests, and a sentence on each where interval and test disagree."""
+    decided = []
     headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table = FittingTable("", headings, names=2, blank_repeats=True)
     tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
     adjusted = dict(zip(tests, compare.holm([test.p_value for test in tests.values()]), strict=True))
     for pair, comparison in compared.items():
         for difference in comparison.differences:
-            test, mark = tests[pair], None
+            test, mark, title = tests[pair], None, difference.metric.title
+            is_tested = test.metric == difference.metric
             tested: list[Cell] = [""] * 4
-            if test.metric == difference.metric:
+            if is_tested:
                 tested = [test.only_first, test.only_second, p_number(test.p_value), p_number(adjusted[pair])]
                 mark = Mark.DIFFERS if adjusted[pair] < LEVEL else None
             numbers = difference_numbers(difference, mark)
-            table.add_row(f"{pair[0]}, {pair[1]}", difference.metric.title, *numbers, *tested)
-    return table
+            if is_tested and (text := decision(numbers[2], adjusted[pair], "p by Holm" if len(tests) > 1 else "p")):
+                decided.append(f"runs {pair[0]} and {pair[1]}, {title}: {text}")
+            table.add_row(f"{pair[0]}, {pair[1]}", title, *numbers, *tested)
+    return table, decided
 
 
 def _number(count: int, noun: str) -> str:

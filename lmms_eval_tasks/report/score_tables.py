@@ -17,20 +17,21 @@ from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import (
     Column,
     RunRecords,
+    decision,
     difference_numbers,
     other_units,
     p_number,
+    score_number,
     usual_columns,
 )
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
-    compare_to_reference,
     published_of_view,
     published_parts,
     reference_notes,
     without_published,
 )
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 from lmms_eval_tasks.utils.scoring.compare import Comparison, compare_records
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -131,9 +132,13 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             table.add_row(view, run.title, "no group answered in both", *[""] * 4, 0)
         for difference in compared.differences:
             metric, test = difference.metric, compared.test
-            p_value = p_number(test.p_value) if test and test.metric == metric else ""
-            numbers = difference_numbers(difference)
-            table.add_row(view, run.title, metric.title, *numbers, p_value, difference.groups)
+            numbers, p_value = difference_numbers(difference), None
+            if test and test.metric == metric:
+                p_value = test.p_value
+                if text := decision(numbers[2], p_value, "p"):
+                    sources[parent][f"{view} of {run.title}, {metric.title}: {text}"] = None
+            p_cell = "" if p_value is None else p_number(p_value)
+            table.add_row(view, run.title, metric.title, *numbers, p_cell, difference.groups)
         task = registry().find_task(parent)
         for entry in published_of_view(task.benchmark.folder, parent, view) if task and not apart else ():
             title = task.kind.metric(entry.score).title if task else entry.score
@@ -195,11 +200,12 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTab
             for one in entry.held:
                 score = one.estimate(reference.metric)
                 shown = without_published(reference) if one.apart else reference
-                judged = None if _is_unread(one.records) or (score and score.low == score.high) else score
+                value = score.value if score else None
+                judged = Number(value) if _is_unread(one.records) else score_number(score, reference.metric.unit)
                 table.add_row(
                     reference.metric.title,
                     one.name,
-                    Number(score.value if score else None, unit=reference.metric.unit),
+                    Number(value, unit=reference.metric.unit),
                     _compared(judged, shown.chance),
                     *[_compared(judged, shown.people[0].percent if shown.people else None)] * people,
                     *[_compared(judged, shown.best.value, shown.best.model) if shown.best else ""] * best,
@@ -208,10 +214,10 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTab
         yield table
 
 
-def _compared(score: Estimate | None, reference: float | None, of: str = "") -> Cell:
+def _compared(score: Number, reference: float | None, of: str = "") -> Cell:
     if reference is None:
         return ""
-    return Number(reference, of=of, mark=compare_to_reference(score, reference) if score else None)
+    return Number(reference, of=of, mark=score.side_of(reference))
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
