@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -235,18 +234,6 @@ def scores_of(run: Run) -> ScoresFile:
         without_intervals="",
         parts=parts,
     )
-
-
-def values_of(run: Run) -> dict[str, dict[str, float | None]]:
-    values: dict[str, dict[str, float | None]] = {}
-    for name, part in comparable_parts(run).items():
-        values[name] = {}
-        for metric in _listed(next(iter(part))):
-            with suppress(KeyError):
-                units = [metric.units(records) for records in part.values()]
-                if any(units):
-                    values[name][metric.name] = metrics.score_tasks(metric, units)
-    return values
 
 
 def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str], metrics.Units]) -> PartScores:
