@@ -26,9 +26,10 @@ READING = (
 )
 
 OF_EFFECTS = (
-    "In points, between runs with as many items: of these items, of other items, and what pairing spares; then from "
-    "chance, and between two runs near chance, each question asked once or as a pair. A smaller difference may be "
-    "there all the same."
+    "How far two scores have to lie from each other, in points, for a test at 5% to find it in 80 of 100 such "
+    "comparisons. same items: both runs answer these; other items: each run answers as many of its own; pairing: the "
+    "first over the second; above: how far a score has to lie above chance; near: two runs near chance, on other "
+    "items. A smaller difference can be real and not be found."
 )
 
 
@@ -58,7 +59,7 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     named = ", ".join(f"run {number} {run.title}" for number, run in runs.items())
     tests = "exact McNemar tests, adjusted by Holm's method"
     table.signature = f"{named}; {name}, version {versions}; paired, {METHOD}; {tests}"
-    lines = [line for pair, found in compared.items() for line in _stands_on(pair, found)]
+    lines = list(_stands_on(compared))
     answers = {
         number: samples_of(record for task in run.tasks_of(name) for record in run.records[task])
         for number, run in shown.items()
@@ -69,7 +70,7 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     table.caption = "\n".join([*lines, *decided])
     effects = _detectable(compared, references)
     effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"
-    effects.signature = table.signature
+    effects.signature, effects.caption = table.signature, OF_EFFECTS
     others = [line for one, two in compared for line in _differences(name, {one: runs[one], two: runs[two]})]
     return [table, effects] if effects.rows else [table], list(dict.fromkeys(others))
 
@@ -101,15 +102,25 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
             wide=True,
             table=table,
         ),
-        *(Panel("Smallest difference that is found in 80% of cases", note=OF_EFFECTS, table=one) for one in effects),
+        *(Panel("Smallest difference that is found in 80% of cases", table=one) for one in effects),
     ]
 
 
-def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:
-    """Say how much two runs share, and which scores, or the test, use only a part of it."""
+def _stands_on(compared: Mapping[Pair, compare.Comparison]) -> Iterator[str]:
+    """Say how much runs share, once for all pairs that share as much, and which scores, or the test, use only a part of
+    it."""
+    pairs: dict[tuple[str, ...], list[str]] = {}
+    for (one, two), comparison in compared.items():
+        pairs.setdefault(tuple(_shared(comparison)), []).append(f"{one} and {two}")
+    for (first, *others), named in pairs.items():
+        yield f"runs {', '.join(named)} share {first}"
+        yield from others
+
+
+def _shared(comparison: compare.Comparison) -> Iterator[str]:
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
-    yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"
+    yield f"{shared}{f'; left out: {left}' if left else ''}"
     for one in comparison.differences:
         if (one.groups, one.items) != (comparison.groups, comparison.items):
             items, groups = _number(one.items, "item"), _number(one.groups, "group")

@@ -247,8 +247,11 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
     return tables
 
 
-def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """What to read before the scores: other data than the official release, lost, unread and withheld answers."""
+def run_warnings(runs: Sequence[Run], only: str = "", where: str = "`report --html` shows") -> list[str]:
+    """What to read before the scores: other data than the official release, lost, unread and withheld answers.
+
+    `where` begins the sentence about where responses are to be seen.
+    """
     asked = [[task for task in run.tasks_of(only) if task in run.records] for run in runs]
     sets = {run.set_of(task) for run, tasks in zip(runs, asked, strict=True) for task in tasks}
     apart = {data_set.apart for data_set in sets}
@@ -270,15 +273,15 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
             listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
             what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
-        warnings += (*_without_scores(run, its_tasks), *_without_answers(run, its_tasks))
+        warnings += (*_without_scores(run, its_tasks, where), *_without_answers(run, its_tasks))
     return warnings
 
 
-def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+def _without_scores(run: Run, tasks: Sequence[str], where: str) -> Iterator[str]:
     if unread := [task for task in tasks if _is_unread(run.records[task])]:
         yield (
             f"NO RESPONSE COULD BE READ: of {run.title}, {summarize_names(unread, 3)}. Its scores there count every "
-            "item as wrong and say nothing of what it knows; `report --html` shows its responses."
+            f"item as wrong and say nothing of what it knows; {where} its responses."
         )
     withheld: dict[str, list[str]] = {}
     for task in tasks:

@@ -128,12 +128,15 @@ def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple
 
 
 def other_units(columns: Iterable[Column]) -> str:
-    """Return a phrase naming the scores of some columns that are not in percent, to follow a sentence that scores are;
-    else empty."""
+    """Return a phrase naming the scores of some columns that are not in percent, and those that are means over named
+    strata, to follow a sentence that scores are in percent; else empty."""
     units: dict[str, list[str]] = {}
     for column in columns:
         if column.metric and column.metric.unit != "%":
             headings = units.setdefault(f"in {column.metric.unit}" if column.metric.unit else "plain numbers", [])
+            headings += [column.heading] if column.heading not in headings else []
+        if column.metric and column.metric.over and column.metric.kind == "mean":
+            headings = units.setdefault(f"unweighted mean over {column.metric.over}", [])
             headings += [column.heading] if column.heading not in headings else []
     return "".join(f"; {', '.join(headings)}: {unit}" for unit, headings in units.items())
 
