@@ -10,7 +10,7 @@ from functools import cached_property
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
-from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of
+from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of, unshown_chance
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -181,6 +181,8 @@ def score_table(entry: Entry) -> FittingTable:
     table = entry.score_table("run", entry.columns)
     for one in entry.held:
         table.add_row(one.name, *(column.value(one.parts) for column in entry.columns))
+    if known := registry().find_task(entry.task):
+        table.caption = unshown_chance(known.benchmark, known.kind) if known.keeps_chance else ""
     return table
 
 

@@ -67,7 +67,7 @@ for (const figure of document.querySelectorAll(".figure")) {
 /** Say above each table that is wider than its place that it scrolls, and let the keyboard scroll it. */
 const watched = new ResizeObserver((seen) => {
   for (const { target } of seen) {
-    const isCut = target.scrollWidth > target.clientWidth;
+    const isCut = target.scrollWidth > target.clientWidth + 1; // what is rounded is not cut
     target.previousElementSibling.hidden = !isCut;
     if (isCut) target.tabIndex = 0; else target.removeAttribute("tabindex");
   }
