@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,9 +23,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing import version_gate as version_gate_module
 from lmms_eval_tasks.testing.examples import read_examples, read_file
-from lmms_eval_tasks.testing.version_gate import PARTS, Entries, find_changes, major
-
-pytestmark = pytest.mark.slow  # every task is graded first
+from lmms_eval_tasks.testing.version_gate import PARTS, Entries, describe_new, find_changes, major
 
 TESTS = Path(__file__).parent
 renew = partial(version_gate_module.renew, command=COMMAND)
@@ -138,6 +137,13 @@ def test_what_is_new_changes_nothing_that_was_kept(now: Entries, labels: dict[st
         scores["one_more"] = 1.0
     now["mvp"]["means"]["one_more"] = "0"
     assert find_changes(now, read_kept(path)) == {}
+    version = task["version"]
+    assert describe_new(now, read_kept(path)) == [
+        f"yocausal {version}: one_more is new. Raise X, as from 2-A to 2-B; N stays."
+    ]
+    task["version"] = f"{version[:-1]}Z"
+    assert describe_new(now, read_kept(path)) == []
+    task["version"] = version
     assert set(renew(path, now, labels)) == {"mvp", "yocausal"}
     del task["scores"]["one more"], now["mvp"]["means"]["one_more"]
     assert find_changes(now, read_kept(path)) == {"yocausal": {"scores": ["one more"]}, "mvp": {"means": ["one_more"]}}
@@ -181,6 +187,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.slow
 def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     package, digests = tmp_path / "lmms_eval_tasks", tmp_path / "digests.json"
     leave = shutil.ignore_patterns("__pycache__")
@@ -199,3 +206,12 @@ def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], 
     assert head == f"Versions of tasks do not match what was kept: {len(CHANGED)} problems, nothing was written."
     for line, expected in zip(lines, CHANGED, strict=False):
         assert line.strip().startswith(expected), failed.stderr
+
+
+def test_a_benchmark_of_another_package_is_not_measured_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ours = version_gate.own_benchmarks()
+    assert ours == list(registry().benchmarks)
+    other = replace(registry().benchmarks["mvp"], folder=tmp_path)
+    known = replace(registry(), benchmarks={**registry().benchmarks, "lamps": other})
+    monkeypatch.setattr(version_gate, "registry", lambda: known)
+    assert version_gate.own_benchmarks() == ours

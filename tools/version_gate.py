@@ -9,9 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
+import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import read_examples
-from lmms_eval_tasks.testing.version_gate import Entries, measure, renew
+from lmms_eval_tasks.testing.version_gate import Entries, describe_new, measure, read_kept, renew
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import summarize_names
 
@@ -20,11 +21,17 @@ EXAMPLES, DIGESTS = TESTS / "version_examples", TESTS / "version_digests.json"
 COMMAND = "make versions"
 
 
+def own_benchmarks() -> list[str]:
+    """Names of the benchmarks of this package; one that another package announces keeps its digests itself."""
+    folder = Path(lmms_eval_tasks.__file__).parent
+    return [name for name, one in registry().benchmarks.items() if one.folder.is_relative_to(folder)]
+
+
 def measure_all() -> tuple[Entries, dict[str, str]]:
     """Entries of every benchmark of the package that is imported, and example keys to what messages call them."""
     entries: Entries = {}
     labels: dict[str, str] = {}
-    for benchmark in registry().benchmarks:
+    for benchmark in own_benchmarks():
         rows, examples = read_examples(EXAMPLES / f"{benchmark}.json")
         entries |= measure(benchmark, rows, examples, every_row=True)
         labels |= {example.key: example.label for example in examples}
@@ -37,11 +44,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--digests", type=Path, default=DIGESTS, help="the file that keeps them")
     path = parser.parse_args(arguments).digests
     try:
-        names = renew(path, *measure_all(), COMMAND)
+        measured, labels = measure_all()
+        new = describe_new(measured, read_kept(path, COMMAND))
+        names = renew(path, measured, labels, COMMAND)
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{path}: {summarize_names(names) if names else 'unchanged'}\n")
+    sys.stdout.write("".join(f"{line}\n" for line in (f"{path}: {summarize_names(names) or 'unchanged'}", *new)))
     return 0
 
 

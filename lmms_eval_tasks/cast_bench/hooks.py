@@ -7,7 +7,6 @@ Source: CaST-Bench-Evaluation@a216491. The official prompt, of a checkout of it,
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -90,14 +89,13 @@ read_settings = evidence_settings_reader(CARD.title, PROMPT, OFFICIAL_PROMPT.fin
 
 
 def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Read boxes and ask questions as the log of a finished run says they were; the rest is today's configuration."""
+    """Read boxes and match evidence as the log of a finished run says it was done."""
     fields = [line["record"]["fields"] for line in lines]
-    prompts = {str(one.get("prompt") or "").partition(":")[0] for one in fields} - {""}
-    asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
-    logged = [one.get("boxes") or {} for one in fields]
-    settings = read_settings({**context.kwargs, **asked}, os.environ)
-    context.settings = settings.as_logged(
-        ((row["width"], row["height"]), boxes) for row, boxes in zip(rows, logged, strict=True)
+    submitted = [line.get("submission_rows") or {} for line in lines]
+    context.settings = context.settings.as_logged(
+        (((row["width"], row["height"]), one.get("boxes") or {}) for row, one in zip(rows, fields, strict=True)),
+        [one["matching"] for one in fields if one.get("matching")],
+        [one["settings"] for one in submitted if one.get("settings")],
     )
 
 

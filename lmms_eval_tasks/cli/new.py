@@ -46,7 +46,10 @@ def new(
         f"  pip install -e {folder if folder.is_absolute() else f'./{folder}'}\n"
         f"  lmms-eval-tasks prepare {name} --source DIR\n"
         f"  lmms-eval-tasks check {name} --thorough\n"
-        f"  lmms-eval --model random_answer --tasks {name} --output_path out/{name} --log_samples"
+        f"  lmms-eval --model random_answer --tasks {name} --output_path out/{name} --log_samples\n"
+        "Once there are two kinds of task, each has a YAML whose pointer names it, and a group names both in a YAML of "
+        f"its own:\n  group: {name}\n  task: [{name}_first, {name}_second]\n  aggregate_metric_list: [{{metric: "
+        "pair_accuracy}]\n  metadata: {version: 1-A}"
     )
 
 

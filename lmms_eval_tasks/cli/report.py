@@ -153,7 +153,7 @@ def report(
         output.note(
             f"Scores in percent{units}. Intervals are "
             "95%, over groups of items, such as pairs, or over clips where items are not grouped. above/below: the 95% "
-            "interval excludes the reference; open: it contains it."
+            "interval, as printed, excludes the reference; open: it contains it."
         )
         print_cards(output, read, whole=card)
         print_differences(output, read, tasks, explain=False)

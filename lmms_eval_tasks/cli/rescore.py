@@ -10,6 +10,7 @@ import typer
 
 from lmms_eval_tasks.cli.options import AllowIncompleteOption
 from lmms_eval_tasks.utils.core.output import make_console, text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.finished.rescore import Rescored
@@ -67,17 +68,28 @@ def _show(rescored: Rescored, with_scores: bool) -> None:
             _show_scores(rescored)
         return
     if not rescored.changes:
-        console.print(f"all {rescored.scores} scores equal")
+        console.print(f"all {rescored.scores} scores equal{', with their intervals and counts' * bool(rescored.kept)}")
         return
-    scores = [change for change in rescored.changes if "_stderr" not in change.score]
-    table = text_table("scores that differ", "task", "score", "old", "new")
+    from lmms_eval_tasks.finished.rescore import ABSENT
+
+    listed = [change for change in rescored.changes if "_stderr" not in change.score]
+    scores = [change for change in listed if ABSENT not in (change.old, change.new)]
+    table = text_table("numbers that differ", "task", "score", "old", "new")
     for change in scores:
         table.add_row(change.name, change.score, _number(change.old), _number(change.new))
     if scores:
         console.print(table)
-    errors = len(rescored.changes) - len(scores)
+    for lacking, of in (("the run lacks", lambda one: one.old), ("only the run has", lambda one: one.new)):
+        names: dict[str, list[str]] = {}
+        for change in listed:
+            if of(change) == ABSENT:
+                names.setdefault(change.name, []).append(change.score)
+        for task, missing in names.items():
+            console.print(f"{task}: {lacking} {summarize_names(missing, 12)}")
+    errors = len(rescored.changes) - len(listed)
+    differ = {(change.name, change.score.partition(",")[0]) for change in rescored.changes}
     console.print(
-        f"{len(rescored.changes)} of {rescored.scores} scores differ"
+        f"{len(differ)} of {rescored.scores} scores differ"
         + (f", {errors} of them standard errors, which are not listed" if errors else "")
     )
 
@@ -85,10 +97,10 @@ def _show(rescored: Rescored, with_scores: bool) -> None:
 def _show_scores(rescored: Rescored) -> None:
     console = make_console()
     table = text_table("scores", "task", "score", "value")
-    for name, scores in rescored.values.items():
-        for key, value in scores.items():
-            if "_stderr" not in key and isinstance(value, int | float):
-                table.add_row(name, key.partition(",")[0], _number(value))
+    for part in rescored.file.parts:
+        for score in part.scores:
+            if score.value is not None:
+                table.add_row(part.name, score.metric, _number(score.value))
     console.print(table)
 
 

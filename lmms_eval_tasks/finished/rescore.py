@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,18 +16,20 @@ from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.tasks.task_view import REPLY, SAMPLES
+from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, read_run, run_of_lines
-from lmms_eval_tasks.runs.run_card import TASK, Sections, Value
-from lmms_eval_tasks.runs.scores import values_of, write_scores
+from lmms_eval_tasks.runs.run_card import TASK, Sections, Value, as_value, read_object
+from lmms_eval_tasks.runs.scores import ScoresFile, read_scores, scores_of, scores_path, scores_text
+from lmms_eval_tasks.utils.answers.hooks import TaskSettings
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.core.text import HOME, escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.core.text import HOME, PROMPT, escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.scoring.record import FRAME, GradedItem, Record
 
@@ -47,6 +49,7 @@ class RegradedTask:
     config: Mapping[str, Any]
     logged: Sequence[LoggedItem]
     brought: Sequence[Mapping[str, Any]]
+    facts: Mapping[str, Value] = field(default_factory=dict)
 
 
 def consolidate(
@@ -117,7 +120,13 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     if message := evaluation.problems([task.pointer for task in tasks.values()]):
         raise InputError(f"{message}\n\nQuestions, options and keys are not in a sample log, but in the prepared data.")
     with ordinary_errors():
-        opened = {name: _open_task(task, evaluation, run.adapter) for name, task in tasks.items()}
+        opened = {}
+        for name, task in tasks.items():
+            try:
+                opened[name] = _open_task(task, evaluation, run.adapter, logs[name], notes)
+            except ValueError as error:
+                problems.add(name, str(error))
+    problems.raise_if_any(f"{run.path} cannot be scored again")
     docs = {
         name: _find_docs(run, state, rows, logs[name], notes, problems) for name, (state, _, rows) in opened.items()
     }
@@ -126,9 +135,15 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     for name, (state, config, _) in opened.items():
         if state.kind.restore:
             each = [(doc, line) for doc, item in zip(docs[name], logs[name], strict=True) for line in item.each_line()]
-            state.kind.restore(state, [doc for doc, _ in each], [line for _, line in each])
+            try:
+                state.kind.restore(state, [doc for doc, _ in each], [line for _, line in each])
+            except (InputError, ValueError, TypeError) as error:
+                problems.add(name, str(error))
+                continue
+        facts = _check_facts(run, state, notes, problems)
         brought = [_grade(config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
-        regraded[name] = RegradedTask(config, logs[name], brought)
+        regraded[name] = RegradedTask(config, logs[name], brought, facts)
+    problems.raise_if_any(f"{run.path} cannot be scored again")
     return regraded
 
 
@@ -140,7 +155,9 @@ def graded_items(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
     ]
 
 
-def _open_task(task: Task, evaluation: Evaluation, model: str) -> tuple[TaskState, Mapping[str, Any], list[Any]]:
+def _open_task(
+    task: Task, evaluation: Evaluation, model: str, items: Sequence[LoggedItem], notes: list[str]
+) -> tuple[TaskState, Mapping[str, Any], list[Any]]:
     import datasets
 
     folder, parent = task.benchmark.folder, registry().find_parent(task.name)
@@ -156,13 +173,66 @@ def _open_task(task: Task, evaluation: Evaluation, model: str) -> tuple[TaskStat
         file = folder / file_of(folder, parent)
         raise InputError(f"{file} names a function that cannot be loaded: {error}.") from None
     rows = config["process_docs"](datasets.Dataset.from_list([dict(task.pointer)])).to_list()
-    # A task reads its settings when it is first asked for a prompt, as lmms-eval does of every task that it loads.
     given = config.get("lmms_eval_specific_kwargs")
     if given is not None:
         given = given[model] if model in given else {**given, **given.get("default", given.get("dataset", {}))}
     if rows and callable(config["doc_to_text"]):
+        _read_settings(state, given or {}, items, notes)
         config["doc_to_text"](*(rows[0], given) if given is not None else (rows[0],))
     return state, config, rows
+
+
+def _read_settings(state: TaskState, kwargs: Mapping[str, Any], items: Sequence[LoggedItem], notes: list[str]) -> None:
+    """Read a task's settings with the prompt that its log names, whatever is chosen today: how an answer is read can
+    depend on what was asked."""
+    environment = {name: value for name, value in os.environ.items() if name != PROMPT}
+
+    def read(given: Mapping[str, Any]) -> TaskSettings:
+        settings = read_task_settings(state.benchmark, state.kind, given, environment)
+        return state.shown.adjust_settings(settings)
+
+    each = [record.fields.get("prompt") for item in items for record in item.record.each]
+    asked = sorted({signature for signature in each if isinstance(signature, str)})
+    if len(asked) > 1:
+        raise InputError(f"Expected one prompt in its log, but got {', '.join(asked)}.")
+    state.kwargs, settings = kwargs, None
+    with suppress(InputError) if asked else nullcontext():
+        settings = read(kwargs)
+    if asked and (settings is None or (settings.prompt and settings.signature != asked[0])):
+        named = asked[0].rpartition(":")[0]
+        state.kwargs = {**kwargs, "prompt": named}
+        settings = read(state.kwargs)
+        if settings.signature != asked[0]:
+            notes.append(f"{state.name} was asked with {asked[0]}, and its answers are read as to {settings.signature}")
+    assert settings is not None
+    state.settings = settings
+
+
+def _check_facts(run: Run, state: TaskState, notes: list[str], problems: Problems) -> dict[str, Value]:
+    """Return the settings that a run card lists of a task; they are the run's, unless a variable changes them now."""
+    try:
+        facts = {name: as_value(fact) for name, fact in state.settings.facts().items()}
+    except RuntimeError:  # it has no settings
+        return {}
+    card = run.card.get(f"{TASK}{state.name}", {})
+    changed = [name for name in facts if name in card and not _is_alike(card[name], facts[name])]
+    chosen = {name: value for name in state.benchmark.variables if (value := os.environ.get(name))}
+    listed = ", ".join(f"{name} {facts[name]}, in the run {card[name]}" for name in changed)
+    if changed and chosen:
+        by = ", ".join(f"{name}={value}" for name, value in chosen.items())
+        notes.append(f"{state.name} is scored by {by}: {listed}")
+    elif changed:
+        remedy = f"set {' or '.join(state.benchmark.variables)} to what is meant" if state.benchmark.variables else ""
+        problems.add(state.name, f"Expected the settings of the run, but got {listed}.", remedy=remedy)
+    return facts
+
+
+def _is_alike(before: Value, now: Value) -> bool:
+    """Whether two settings of a card are the same in all that both name."""
+    old, new = read_object(before), read_object(now)
+    if old is None or new is None:
+        return before == now
+    return all(old[name] == new[name] for name in old.keys() & new.keys())
 
 
 def _find_docs(
@@ -217,6 +287,9 @@ HOST_FIELDS = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "token_counts", "doc_hash", "input_media"}
 )
 """What of a logged item is the host's and says nothing of its score; ``input`` comes last."""
+ABSENT = "absent"
+Numbers = dict[tuple[str, str], float | None]
+"""Task or group, and the name of a number of it, to the number."""
 MARK = ".rescoring"
 """A file in a folder that a run is being written to; it holds the paths of what the run is made of."""
 _VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
@@ -224,6 +297,8 @@ _VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
 
 @dataclass(frozen=True)
 class Change:
+    """A number that is not what it was; `ABSENT` where it was not there, or is not any more."""
+
     name: str
     score: str
     old: Any
@@ -238,20 +313,30 @@ class Rescored:
     scored: Run
     results: Mapping[str, Any]
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
-    values: Entries
+    file: ScoresFile
+    kept: ScoresFile | None
+    """The run's own file of scores."""
     scores: int
     changes: tuple[Change, ...]
     items: Mapping[str, int]
     notes: tuple[str, ...]
+    facts: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
 
 def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
     run = read_run(source, allow_incomplete, allow_predictions=True)
-    return score_again(run, run_files.read_results_with_all(run.path)[1], folder)
+    own, kept = scores_path(run.path), None
+    if own.is_file():
+        kept = read_scores(own)
+    elif not run.only_predicted:
+        what = f"there is no {own.name}: only the scores of {run.path.name} are compared"
+        run = replace(run, notes=(*run.notes, what))
+    return score_again(run, run_files.read_results_with_all(run.path)[1], folder, kept)
 
 
-def score_again(run: Run, old: Mapping[str, Any], folder: Path) -> Rescored:
-    """Score a run with lmms-eval's results of it; its leaderboard files are written to a folder at once."""
+def score_again(run: Run, old: Mapping[str, Any], folder: Path, kept: ScoresFile | None = None) -> Rescored:
+    """Score a run with lmms-eval's results of it, and compare with these and its file of scores; its leaderboard files
+    are written to a folder at once."""
     notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
     form = run_files.ResultsFile.model_validate(old)
     names, tasks = _choose(run, notes)
@@ -264,12 +349,17 @@ def score_again(run: Run, old: Mapping[str, Any], folder: Path) -> Rescored:
     computed = consolidate(regraded, names, arguments, form.config.bootstrap_iters or 0)
     results = _updated(old, computed, [*names, *tasks])
     scored = run_of_lines(run.path, run_files.ResultsFile.model_validate(results), logs)
-    values = _with_others(results["results"], scored)
-    scores, changes = _compare(_with_others(old["results"], run), values)
+    file = scores_of(scored)
+    before, now = (_printed(each, results["results"]) for each in (old["results"], results["results"]))
+    changes = _compare(before, now)
+    if kept:
+        of_file = [_numbers(each, results["results"]) for each in (kept, file)]
+        changes = list(dict.fromkeys((*changes, *_compare(*of_file))))
     if run.only_predicted:  # there were no scores before
         changes, items = [], {}
-    scored = replace(scored, logged=run.logged)
-    return Rescored(run, scored, results, logs, values, scores, tuple(changes), items, tuple(notes))
+    scores = {*before, *now, *_values(file), *(_values(kept) if kept else ())}
+    scored, facts = replace(scored, logged=run.logged), {name: task.facts for name, task in regraded.items()}
+    return Rescored(run, scored, results, logs, file, kept, len(scores), tuple(changes), items, tuple(notes), facts)
 
 
 def write_rescored(rescored: Rescored, folder: Path, card: Sections | None = None) -> Path:
@@ -277,7 +367,7 @@ def write_rescored(rescored: Rescored, folder: Path, card: Sections | None = Non
     path = folder / rescored.run.path.name
     for task, lines in rescored.logs.items():
         write_file(run_files.sample_log(path, task), as_lines(lines))
-    write_scores(replace(rescored.scored, path=path))
+    write_file(scores_path(path), scores_text(rescored.file))
     run_files.write_card(path, card or _card(rescored))
     write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path
@@ -362,31 +452,50 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
     return new
 
 
-def _with_others(results: Mapping[str, Mapping[str, Any]], run: Run) -> Entries:
-    """Return the entries of a results file, with the scores of its tasks that lmms-eval does not print."""
-    others = values_of(run)
+def _printed(results: Mapping[str, Mapping[str, Any]], names: Iterable[str]) -> Numbers:
+    """Return the numbers of a results file, of some tasks and groups."""
     return {
-        name: {**{f"{score},{FILTER}": value for score, value in others.get(name, {}).items()}, **entries}
-        for name, entries in results.items()
+        (name, key.replace(f",{FILTER}", "")): value
+        for name in names
+        for key, value in results.get(name, {}).items()
+        if value is None or isinstance(value, (int, float))
     }
 
 
-def _compare(old: Entries, new: Entries) -> tuple[int, list[Change]]:
-    """Count the compared numbers and find those that differ; numbers are equal only to the last digit."""
-    count, changes = 0, []
-    for name, now in new.items():
-        then = old[name]
-        for key in dict.fromkeys((*then, *now)):
-            before, after = then.get(key), now.get(key)
-            if not any(value is None or isinstance(value, (int, float)) for value in (before, after)):
-                continue
-            if "_stderr" in key and not (key in then and key in now):
-                continue  # of a score that only one of both versions prints
-            count += 1
-            both_nan = before != before and after != after
-            if before != after and not both_nan:
-                changes.append(Change(name, key.removesuffix(f",{FILTER}"), before, after))
-    return count, changes
+def _values(file: ScoresFile) -> Numbers:
+    return {(part.name, entry.metric): entry.value for part in file.parts for entry in part.scores}
+
+
+ENDS = {"low": "lower end", "high": "upper end"}
+OTHERS = ("groups", "items", "items_variance", "samples_variance")
+
+
+def _numbers(file: ScoresFile, names: Iterable[str]) -> Numbers:
+    """Return the numbers of a file of scores, of some tasks and groups; ends of intervals to nine digits, since they
+    depend on how a library sums."""
+    found: Numbers = _values(file)
+    for part in file.parts:
+        found |= {(part.name, f"items that are {outcome}"): count for outcome, count in part.outcomes.items()}
+        for entry in part.scores:
+            for end, called in ENDS.items():
+                value = getattr(entry, end)
+                found[part.name, f"{entry.metric}, {called}"] = None if value is None else float(f"{value:.9g}")
+            others = {name: value for name in OTHERS if (value := getattr(entry, name)) is not None}
+            found |= {(part.name, f"{entry.metric}, {name.replace('_', ' ')}"): value for name, value in others.items()}
+    return {key: value for key, value in found.items() if key[0] in names}
+
+
+def _compare(old: Numbers, new: Numbers) -> list[Change]:
+    """Find the numbers that differ, and those that one of both lacks; numbers are equal only to the last digit."""
+    changes = []
+    for name, score in dict.fromkeys((*old, *new)):
+        before, after = (numbers.get((name, score), ABSENT) for numbers in (old, new))
+        if "_stderr" in score and ABSENT in (before, after):
+            continue  # of a score that only one of both versions prints
+        both_nan = before != before and after != after
+        if before != after and not both_nan:
+            changes.append(Change(name, score, before, after))
+    return changes
 
 
 def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
@@ -397,6 +506,7 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
             assert known is not None, f"{task} was scored, and is of no benchmark"
             fields["version"] = known.version
             fields["extractor"] = known.kind.extractor
+            fields |= rescored.facts.get(task, {})
     card["rescored"] = {
         "results": rescored.run.path.name,
         "results sha256": file_sha256(rescored.run.path),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
-import json
 import os
 import shlex
 import sys
@@ -15,7 +14,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from importlib import metadata
 from itertools import count
-from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -440,7 +438,7 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
             for name, find in finders.items():
                 value, reason = None, "lmms-eval does not say"
                 try:
-                    value = _plain(find() if callable(find) else find)
+                    value = run_card.as_value(find() if callable(find) else find)
                 except run_card.LeftOut:
                     continue
                 except run_card.Unknown as error:
@@ -455,15 +453,3 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
     for fields in card.values():
         fields |= {name: hide_secrets(text, os.environ) for name, text in fields.items() if isinstance(text, str)}
     return card
-
-
-def _plain(value: Any) -> run_card.Value:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if isinstance(value, float):
-        return str(value) if not isfinite(value) else int(value) if value.is_integer() else value
-    if isinstance(value, (Mapping, list, tuple)):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    return str(value)

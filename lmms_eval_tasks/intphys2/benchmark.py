@@ -130,7 +130,8 @@ def _pair(record: Record) -> str:
     return f"{record.fields['coding']}.{record.fields['pair']}"
 
 
-PAIRS = replace(PAIR_ACCURACY, stratum=_pair)
+PLACES = "a scene's two pairs and their codings"
+PAIRS = replace(PAIR_ACCURACY, stratum=_pair, over=PLACES)
 """Percent of the pairs whose two clips are both right: the mean over a scene's two places."""
 SCENES = replace(
     PAIR_ACCURACY,
@@ -138,6 +139,7 @@ SCENES = replace(
     title="scene accuracy",
     together=len(KINDS),
     stratum=lambda record: str(record.fields["coding"]),
+    over="codings",
 )
 """Percent of the scenes whose four clips are all right."""
 SAME_POSSIBLE = replace(
@@ -161,7 +163,7 @@ LEADING = (
     SCENES,
     PAIRS,
     OFFICIAL_SINGLE,
-    replace(OFFICIAL_PAIRS, stratum=_pair),
+    replace(OFFICIAL_PAIRS, stratum=_pair, over=PLACES),
     SAYS_POSSIBLE,
 )
 OTHERS = (

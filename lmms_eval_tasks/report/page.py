@@ -378,7 +378,7 @@ def build_page(
             ([str(place + 1) for place in held_by], name, describe_hazard(name, cards))
             for name, held_by in applying_hazards(cards).items()
         ],
-        warnings=run_warnings(runs, only),
+        warnings=run_warnings(runs, only, "Items, below, shows"),
         sections=sections,
         drawn=lambda figure: drawn[id(figure)],
         hues=HUES,

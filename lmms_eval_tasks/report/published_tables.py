@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.text import describe, summarize_names
 from lmms_eval_tasks.utils.people.baseline import human_scores, question_strata, summarise
 from lmms_eval_tasks.utils.people.responses import AskedQuestion, Key, Response
 from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace, score_number
-from lmms_eval_tasks.utils.reporting.references import compare_to_reference, fits, published_entries
+from lmms_eval_tasks.utils.reporting.references import fits, published_entries
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record
 
@@ -374,10 +374,12 @@ def published_tables(runs: Sequence[Run], model: str, only: str = "") -> list[Fi
                 for one in reference.published if score else ():
                     if _plain(model) in _plain(one.model) and score:
                         less = Number(score.value - one.value, unit=points(unit), signed=True)
-                        value = Number(score.value, score.low, score.high, score.groups, unit)
-                        side = compare_to_reference(score, one.value).value
+                        value = score_number(score, unit)
                         published = Number(one.value, unit=unit, of=one.model)
-                        table.add_row(reference.metric.title, held.name, value, published, less, side)
+                        side = value.side_of(one.value)
+                        table.add_row(
+                            reference.metric.title, held.name, value, published, less, side.value if side else ""
+                        )
                         sources[f"{one.model}, {reference.metric.title}: {one.source}"] = None
         if table.rows:
             table.caption = "\n".join(sources)

@@ -8,7 +8,7 @@ from itertools import combinations
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples_of
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Mark, Number
-from lmms_eval_tasks.utils.reporting.columns import difference_numbers, p_number
+from lmms_eval_tasks.utils.reporting.columns import LEVEL, decision, difference_numbers, p_number
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring import compare
@@ -17,7 +17,6 @@ from lmms_eval_tasks.utils.scoring.metrics import over_samples
 
 Pair = tuple[int, int]
 """The numbers of two runs."""
-LEVEL = 0.05
 MOST_RUNS = 4
 """With more runs than these a page compares each with the first alone: tests of all pairs would hide what differs."""
 READING = (
@@ -27,9 +26,10 @@ READING = (
 )
 
 OF_EFFECTS = (
-    "In points, between runs with as many items: of these items, of other items, and what pairing spares; then from "
-    "chance, and between two runs near chance, each question asked once or as a pair. A smaller difference may be "
-    "there all the same."
+    "How far two scores have to lie from each other, in points, for a test at 5% to find it in 80 of 100 such "
+    "comparisons. same items: both runs answer these; other items: each run answers as many of its own; pairing: the "
+    "first over the second; above: how far a score has to lie above chance; near: two runs near chance, on other "
+    "items. A smaller difference can be real and not be found."
 )
 
 
@@ -52,14 +52,14 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
         if set(parts[one]) == set(parts[two])
     }
     shown = {number: runs[number] for number in sorted({number for pair in compared for number in pair})}
-    table = _difference_table(compared)
+    table, decided = _difference_table(compared)
     apart = {run.apart(run.tasks_of(name)) for run in shown.values()} - {""}
     table.title = "; ".join([name, *sorted(apart)])
     versions = ", ".join(sorted({run.versions.get(name, "?") for run in shown.values()}))
     named = ", ".join(f"run {number} {run.title}" for number, run in runs.items())
     tests = "exact McNemar tests, adjusted by Holm's method"
     table.signature = f"{named}; {name}, version {versions}; paired, {METHOD}; {tests}"
-    lines = [line for pair, found in compared.items() for line in _stands_on(pair, found)]
+    lines = list(_stands_on(compared))
     answers = {
         number: samples_of(record for task in run.tasks_of(name) for record in run.records[task])
         for number, run in shown.items()
@@ -67,10 +67,10 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     if any(answers.values()):
         numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answers.items())
         lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
-    table.caption = "\n".join(lines)
+    table.caption = "\n".join([*lines, *decided])
     effects = _detectable(compared, references)
     effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"
-    effects.signature = table.signature
+    effects.signature, effects.caption = table.signature, OF_EFFECTS
     others = [line for one, two in compared for line in _differences(name, {one: runs[one], two: runs[two]})]
     return [table, effects] if effects.rows else [table], list(dict.fromkeys(others))
 
@@ -102,15 +102,25 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
             wide=True,
             table=table,
         ),
-        *(Panel("Smallest difference that is found in 80% of cases", note=OF_EFFECTS, table=one) for one in effects),
+        *(Panel("Smallest difference that is found in 80% of cases", table=one) for one in effects),
     ]
 
 
-def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:
-    """Say how much two runs share, and which scores, or the test, use only a part of it."""
+def _stands_on(compared: Mapping[Pair, compare.Comparison]) -> Iterator[str]:
+    """Say how much runs share, once for all pairs that share as much, and which scores, or the test, use only a part of
+    it."""
+    pairs: dict[tuple[str, ...], list[str]] = {}
+    for (one, two), comparison in compared.items():
+        pairs.setdefault(tuple(_shared(comparison)), []).append(f"{one} and {two}")
+    for (first, *others), named in pairs.items():
+        yield f"runs {', '.join(named)} share {first}"
+        yield from others
+
+
+def _shared(comparison: compare.Comparison) -> Iterator[str]:
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
-    yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"
+    yield f"{shared}{f'; left out: {left}' if left else ''}"
     for one in comparison.differences:
         if (one.groups, one.items) != (comparison.groups, comparison.items):
             items, groups = _number(one.items, "item"), _number(one.groups, "group")
@@ -122,21 +132,26 @@ def _stands_on(pair: Pair, comparison: compare.Comparison) -> Iterator[str]:
         yield f"  no {metric.title}: no item of both runs counts in it"
 
 
-def _difference_table(compared: Mapping[Pair, compare.Comparison]) -> FittingTable:
+def _difference_table(compared: Mapping[Pair, compare.Comparison]) -> tuple[FittingTable, list[str]]:
+    """The differences with their tests, and a sentence on each where interval and test disagree."""
+    decided = []
     headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table = FittingTable("", headings, names=2, blank_repeats=True)
     tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
     adjusted = dict(zip(tests, compare.holm([test.p_value for test in tests.values()]), strict=True))
     for pair, comparison in compared.items():
         for difference in comparison.differences:
-            test, mark = tests[pair], None
+            test, mark, title = tests[pair], None, difference.metric.title
+            is_tested = test.metric == difference.metric
             tested: list[Cell] = [""] * 4
-            if test.metric == difference.metric:
+            if is_tested:
                 tested = [test.only_first, test.only_second, p_number(test.p_value), p_number(adjusted[pair])]
                 mark = Mark.DIFFERS if adjusted[pair] < LEVEL else None
             numbers = difference_numbers(difference, mark)
-            table.add_row(f"{pair[0]}, {pair[1]}", difference.metric.title, *numbers, *tested)
-    return table
+            if is_tested and (text := decision(numbers[2], adjusted[pair], "p by Holm" if len(tests) > 1 else "p")):
+                decided.append(f"runs {pair[0]} and {pair[1]}, {title}: {text}")
+            table.add_row(f"{pair[0]}, {pair[1]}", title, *numbers, *tested)
+    return table, decided
 
 
 def _number(count: int, noun: str) -> str:

@@ -10,7 +10,14 @@ from functools import cached_property
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
-from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of, unread_text
+from lmms_eval_tasks.runs.scores import (
+    comparable_parts,
+    metrics_of,
+    parts_of,
+    references_of,
+    unread_text,
+    unshown_chance,
+)
 from lmms_eval_tasks.utils.answers.reply import describe_empty
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number
@@ -18,20 +25,21 @@ from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import (
     Column,
     RunRecords,
+    decision,
     difference_numbers,
     other_units,
     p_number,
+    score_number,
     usual_columns,
 )
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
-    compare_to_reference,
     published_of_view,
     published_parts,
     reference_notes,
     without_published,
 )
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 from lmms_eval_tasks.utils.scoring.compare import Comparison, compare_records
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -132,9 +140,13 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             table.add_row(view, run.title, "no group answered in both", *[""] * 4, 0)
         for difference in compared.differences:
             metric, test = difference.metric, compared.test
-            p_value = p_number(test.p_value) if test and test.metric == metric else ""
-            numbers = difference_numbers(difference)
-            table.add_row(view, run.title, metric.title, *numbers, p_value, difference.groups)
+            numbers, p_value = difference_numbers(difference), None
+            if test and test.metric == metric:
+                p_value = test.p_value
+                if text := decision(numbers[2], p_value, "p"):
+                    sources[parent][f"{view} of {run.title}, {metric.title}: {text}"] = None
+            p_cell = "" if p_value is None else p_number(p_value)
+            table.add_row(view, run.title, metric.title, *numbers, p_cell, difference.groups)
         task = registry().find_task(parent)
         for entry in published_of_view(task.benchmark.folder, parent, view) if task and not apart else ():
             title = task.kind.metric(entry.score).title if task else entry.score
@@ -177,6 +189,8 @@ def score_table(entry: Entry) -> FittingTable:
     table = entry.score_table("run", entry.columns)
     for one in entry.held:
         table.add_row(one.name, *(column.value(one.parts) for column in entry.columns))
+    if known := registry().find_task(entry.task):
+        table.caption = unshown_chance(known.benchmark, known.kind) if known.keeps_chance else ""
     return table
 
 
@@ -196,11 +210,12 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTab
             for one in entry.held:
                 score = one.estimate(reference.metric)
                 shown = without_published(reference) if one.apart else reference
-                judged = None if _is_unread(one.records) or (score and score.low == score.high) else score
+                value = score.value if score else None
+                judged = Number(value) if _is_unread(one.records) else score_number(score, reference.metric.unit)
                 table.add_row(
                     reference.metric.title,
                     one.name,
-                    Number(score.value if score else None, unit=reference.metric.unit),
+                    Number(value, unit=reference.metric.unit),
                     _compared(judged, shown.chance),
                     *[_compared(judged, shown.people[0].percent if shown.people else None)] * people,
                     *[_compared(judged, shown.best.value, shown.best.model) if shown.best else ""] * best,
@@ -209,10 +224,10 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTab
         yield table
 
 
-def _compared(score: Estimate | None, reference: float | None, of: str = "") -> Cell:
+def _compared(score: Number, reference: float | None, of: str = "") -> Cell:
     if reference is None:
         return ""
-    return Number(reference, of=of, mark=compare_to_reference(score, reference) if score else None)
+    return Number(reference, of=of, mark=score.side_of(reference))
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
@@ -249,8 +264,11 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
     return tables
 
 
-def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """What to read before the scores: other data than the official release, lost, unread and withheld answers."""
+def run_warnings(runs: Sequence[Run], only: str = "", where: str = "`report --html` shows") -> list[str]:
+    """What to read before the scores: other data than the official release, lost, unread and withheld answers.
+
+    `where` begins the sentence about where responses are to be seen.
+    """
     asked = [[task for task in run.tasks_of(only) if task in run.records] for run in runs]
     sets = {run.set_of(task) for run, tasks in zip(runs, asked, strict=True) for task in tasks}
     apart = {data_set.apart for data_set in sets}
@@ -272,15 +290,16 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
             listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
             what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
-        warnings += (*_without_scores(run, its_tasks), *_without_answers(run, its_tasks), *_unread(run, its_tasks))
+        warnings += _without_scores(run, its_tasks, where)
+        warnings += (*_without_answers(run, its_tasks), *_unread(run, its_tasks))
     return warnings
 
 
-def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+def _without_scores(run: Run, tasks: Sequence[str], where: str) -> Iterator[str]:
     if unread := [task for task in tasks if _is_unread(run.records[task])]:
         yield (
             f"NO RESPONSE COULD BE READ: of {run.title}, {summarize_names(unread, 3)}. Its scores there count every "
-            "item as wrong and say nothing of what it knows; `report --html` shows its responses."
+            f"item as wrong and say nothing of what it knows; {where} its responses."
         )
     withheld: dict[str, list[str]] = {}
     for task in tasks:

@@ -14,7 +14,7 @@ from lmms_eval_tasks.report.score_tables import Held, entries_of
 from lmms_eval_tasks.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.output import FittingTable, Number, points
+from lmms_eval_tasks.utils.core.output import FittingTable, Mark, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, difference_numbers, score_number
 from lmms_eval_tasks.utils.reporting.figure import Datum, Line, line_plot
@@ -66,14 +66,15 @@ def compare_to_best(
     found = {value: Along(value, score_number(score, metric.unit)) for value, (_, score) in scored.items()}
     if metric.higher_is_better is None or len(scored) < 2:
         return list(found.values())
-    sign = 1 if metric.higher_is_better else -1
+    sign, worse = (1, Mark.BELOW) if metric.higher_is_better else (-1, Mark.ABOVE)
     best = max(scored, key=lambda value: (sign * scored[value][1].value, -value.number))
     found[best] = replace(found[best], verdict=BEST)
     parts_of = {value: {str(place): part for place, part in enumerate(parts)} for value, (parts, _) in scored.items()}
     for value in scored.keys() - {best}:
         for difference in compare_records(parts_of[best], parts_of[value], [metric]).differences:
-            verdict = WORSE if max(sign * end for end in difference.interval) < 0 else NOT_WORSE
-            found[value] = replace(found[value], to_best=difference_numbers(difference)[2], verdict=verdict)
+            change = difference_numbers(difference)[2]
+            verdict = WORSE if change.side_of(0.0) is worse else NOT_WORSE
+            found[value] = replace(found[value], to_best=change, verdict=verdict)
     return list(found.values())
 
 

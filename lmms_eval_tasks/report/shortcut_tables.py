@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
 
@@ -13,7 +13,6 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Task
 from lmms_eval_tasks.utils.core.output import Cell, FittingTable, Number, show_progress, text_table
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import load_table
-from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.scoring import shortcuts
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 
@@ -88,11 +87,11 @@ def _read_items(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> tup
 
 
 HOW = (
-    "Percent of items, with 95% intervals over groups; above/below: the interval excludes what guessing scores; open: "
-    "it contains it. A tie is a guess among those tied, the same for items with the same texts. Most frequent answer: "
-    "the option that is most often right in the other groups of its stratum (leave one group out). Like the question: "
-    "share of an option's words and pairs of words that the question has. decided: items of which one option is liked "
-    "best."
+    "Percent of items, with 95% intervals over groups; above/below: the interval, as printed, excludes what guessing "
+    "scores; open: it contains it. A tie is a guess among those tied, the same for items with the same texts. Most "
+    "frequent answer: the option that is most often right in the other groups of its stratum (leave one group out). "
+    "Like the question: share of an option's words and pairs of words that the question has. decided: items of which "
+    "one option is liked best."
 )
 PAIRED = "removed: of the right answers to items that count together, those in no group that is wholly right."
 WITHHELD = "The release withholds the keys, so no accuracy can be computed: only the rules' choices are shown."
@@ -134,8 +133,8 @@ def _cell(score: Estimate | None, guess: Estimate | None) -> Number:
         return Number(None, unit="%")
     if score is guess:
         return Number(score.value, n=score.groups, unit="%")
-    mark = compare_to_reference(score, guess.value)
-    return Number(score.value, score.low, score.high, score.groups, "%", mark=mark)
+    found = Number(score.value, score.low, score.high, score.groups, "%")
+    return replace(found, mark=found.side_of(guess.value))
 
 
 def _share(percent: float, digits: int = 0) -> Number:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -247,6 +248,19 @@ class CardDifference:
             f"{_shorten(text)} ({'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)})"
             for text, numbers in runs.items()
         )
+
+
+def as_value(value: Any) -> Value:
+    """Return what a card writes of a value; mappings and lists as JSON."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return str(value) if not isfinite(value) else int(value) if value.is_integer() else value
+    if isinstance(value, (Mapping, list, tuple)):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return str(value)
 
 
 def read_run_card(path: Path) -> Sections:

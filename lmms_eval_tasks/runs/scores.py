@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -19,6 +18,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run, arrange, note_cut, read_latest, read_run
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.runs.run_files import RESULTS, ResultsFile, card_path, read_results, results_files
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_object
@@ -63,6 +63,24 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
         note = " ".join(f"{model.model}: {model.note}" for model in models if model.note)
         seen.append(replace(one, chance=chance, people=(), published=models, note=note))
     return tuple(seen)
+
+
+def unshown_chance(benchmark: Benchmark, kind: TaskKind) -> str:
+    """Return a sentence on the scores of a kind whose chance the card has and no report shows; empty where there are
+    none."""
+    if kind.references:
+        return ""
+    holders = {
+        metric.name: [name for name, one in benchmark.kinds.items() if metric.name in {own.name for own in one.metrics}]
+        for metric in kind.metrics
+        if metric.name in benchmark.card.chance
+    }
+    return " ".join(
+        f"Chance of {score} is not shown: {' and '.join(kinds)} have this score, and the card does not say of which it "
+        f"is the chance. Write references=lambda task, items: (ReferencedMetric(METRIC, CHANCE),) in each TaskKind."
+        for score, kinds in holders.items()
+        if len(kinds) > 1
+    )
 
 
 def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
@@ -249,18 +267,6 @@ def scores_of(run: Run) -> ScoresFile:
         without_intervals="",
         parts=parts,
     )
-
-
-def values_of(run: Run) -> dict[str, dict[str, float | None]]:
-    values: dict[str, dict[str, float | None]] = {}
-    for name, part in comparable_parts(run).items():
-        values[name] = {}
-        for metric in _listed(next(iter(part))):
-            with suppress(KeyError):
-                units = [metric.units(records) for records in part.values()]
-                if any(units):
-                    values[name][metric.name] = metrics.score_tasks(metric, units)
-    return values
 
 
 def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str], metrics.Units]) -> PartScores:

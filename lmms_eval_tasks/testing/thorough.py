@@ -19,6 +19,7 @@ from unittest.mock import patch
 from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.scores import unshown_chance
 from lmms_eval_tasks.testing.examples import (
     Example,
     Row,
@@ -34,7 +35,7 @@ from lmms_eval_tasks.testing.examples import (
 )
 from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish
 from lmms_eval_tasks.testing.score_laws import attempting, check_scores, unreached
-from lmms_eval_tasks.testing.version_gate import compare_kept, major, measure, read_kept, renew
+from lmms_eval_tasks.testing.version_gate import compare_kept, describe_new, major, measure, read_kept, renew
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task, name_view
 from lmms_eval_tasks.utils.benchmark.tasks import (
     SUBMISSION_ROWS,
@@ -193,13 +194,16 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> list[str]:
         rows, examples = make_examples(content, benchmark.folder, own)
     problems.raise_if_any(wrong)
     _check_prompts(benchmark, rows, problems)
-    notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
+    source = path if path.is_file() else f"drawn from what is prepared; with --keep they are written to {path}"
+    notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {source}"]
     records = {}
     for kind, found in benchmark.kinds.items() if not problems else ():
         tasks = [task for task in own if task.kind is found]
         if not list(deal_items(benchmark, kind, rows.values(), [(row, None) for row in rows.values()])):
             notes.append(f"{kind}: not checked, for its tasks ask none of the example rows")
             continue
+        if unshown := unshown_chance(benchmark, found):
+            notes.append(f"{kind}: {unshown}")
         where = f"{file_of(benchmark.folder, tasks[0].name)}, process_results"
         graded: tuple[Record, ...] = ()
         with attempting(problems, where, "a record of any response", benchmark.folder):
@@ -217,6 +221,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> list[str]:
     problems.raise_if_any(wrong)
     digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
     now = measure(benchmark.name, rows, examples)
+    notes += describe_new(now, read_kept(digests, command))
     if keep:
         changed = renew(digests, now, labels, command)
         if not path.is_file():
@@ -225,7 +230,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> list[str]:
     elif digests.is_file():
         compare_kept(now, read_kept(digests, command), labels, command).raise_if_any(wrong)
     else:
-        notes.append(f"What its versions stand for is not kept: there is no {digests}.\nRun:  {command}")
+        notes.append(f"What its versions stand for is not kept yet.\nRun:  {command}")
     return notes
 
 

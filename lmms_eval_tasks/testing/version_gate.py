@@ -203,6 +203,22 @@ def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
     return f"{PARTS[part]} ({names})" if names else PARTS[part]
 
 
+def describe_new(now: Entries, kept: Entries) -> list[str]:
+    """Return a sentence on the scores that tasks have, and had not when their version was kept: X says so, and N
+    stays."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, entry in now.items():
+        before = kept.get(name)
+        if before is None or "names" not in before or before["version"] != entry["version"]:
+            continue
+        if new := [score for score in freeze(entry)["names"] if score not in before["names"]]:
+            alike.setdefault(tuple(new), []).append(f"{name} {entry['version']}")
+    return [
+        f"{summarize_names(names)}: {summarize_names(scores)} is new. Raise X, as from 2-A to 2-B; N stays."
+        for scores, names in alike.items()
+    ]
+
+
 def renew(path: Path, now: Entries, labels: Mapping[str, str], command: str) -> list[str]:
     kept = read_kept(path, command)
     problems = compare_kept(now, kept, labels, command)

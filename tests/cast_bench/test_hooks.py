@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from string import ascii_uppercase
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,8 +29,9 @@ from lmms_eval_tasks.cast_bench.submission import (
     official_overall,
     read_asked,
 )
+from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings, convention_warnings
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings, GroundingSettings, convention_warnings
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
@@ -195,13 +199,17 @@ SIZES = ((640, 480), (320, 240), (640, 480))
 PIXELS = {"boxes": {"convention": "xyxy_px", "seen": None}}
 
 
-def restored(kwargs: dict[str, Any], *fields: dict[str, Any]) -> EvidenceSettings:
-    """The settings of a task after its log, with the fields of one record for all items or of each."""
+def restored(
+    kwargs: dict[str, Any], *fields: dict[str, Any], line: Mapping[str, Any] = MappingProxyType({})
+) -> EvidenceSettings:
+    """The settings of a task after its log, with the fields of one record for all items or of each, in lines that also
+    hold something else."""
     state = task_state("cast_bench", kwargs=kwargs)
+    state.settings = read_task_settings(state.benchmark, state.kind, kwargs, os.environ)
     docs = [{"item_id": str(index), "width": width, "height": height} for index, (width, height) in enumerate(SIZES)]
     assert state.kind.restore is not None
     state.kind.restore(
-        state, docs, [{"record": {"fields": one}} for one in (fields if len(fields) == 3 else fields * 3)]
+        state, docs, [{"record": {"fields": one}, **line} for one in (fields if len(fields) == 3 else fields * 3)]
     )
     settings: EvidenceSettings = state.settings
     return settings
@@ -214,18 +222,30 @@ def test_a_log_says_how_boxes_are_read_and_questions_asked_and_the_environment_w
     settings = restored({"boxes": "xyxy_px"}, *({"boxes": {"convention": "xyxy_resized", "seen": one}} for one in seen))
     assert settings.convention is BoxConvention.XYXY_RESIZED
     assert [settings.seen(frame, None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
-    # A log that does not say, or says several, leaves it to the task.
+    # A log that does not say leaves it to the task, and one that says several is of no run.
+    assert restored({"boxes": "yxyx_n1000"}, {"boxes": {}}).convention is BoxConvention.YXYX_N1000
     several = [{"boxes": {"convention": name}} for name in ("xyxy_px", "xywh", "")]
-    for fields in ([{"boxes": {}}], several):
-        assert restored({"boxes": "yxyx_n1000"}, *fields).convention is BoxConvention.YXYX_N1000
-    assert restored({}, {"prompt": "mcq_letter:0"}).prompt.prompt_id == "mcq_letter"
+    with pytest.raises(InputError, match="one matching in a log, but got xywh, xyxy_px"):
+        restored({}, *several)
     assert restored({"tau_st": 0.25}, PIXELS).hits.tau_st == 0.25
-    monkeypatch.setenv("LMMS_EVAL_TASKS_MATCHING", "supplement")
-    assert restored({"eps_overlap": 2, "coverage_aware": False}, PIXELS).hits.rule == "supplement"
     monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "yxyx_n1000")
     assert restored({}, PIXELS).convention is BoxConvention.YXYX_N1000
-    with pytest.raises(InputError, match="'gone'"):
-        restored({}, {"prompt": "gone:0123"})
+
+
+def test_a_log_says_how_evidence_was_matched_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = GroundingSettings(eps_overlap=3, tau_t=0.4, tau_st=0.25, coverage_aware=True)
+    rules = ("script", "supplement", own.rule, GroundingSettings(eps_overlap=0).rule)
+    for rule in rules:
+        assert restored({}, {"matching": rule}).hits.rule == rule
+    submitted = {"submission_rows": {"settings": asdict(own)}}
+    assert restored({}, {"matching": own.rule}, line=submitted).hits == own
+    with pytest.raises(InputError, match="one matching in a log, but got script, supplement"):
+        restored({}, *({"matching": rule} for rule in ("script", "supplement", "script")))
+    with pytest.raises(ValueError, match="Expected a rule of matching, but got 'guess'"):
+        restored({}, {"matching": "guess"})
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MATCHING", "supplement")
+    assert restored({}, {"matching": "script"}).hits.rule == "supplement"
+    assert restored({}, {"matching": own.rule}, line=submitted).hits == replace(own, eps_overlap=1)
 
 
 WHOLE = {metric.name: metric for metric in (*EVIDENCE_SCORES.values(), *EVIDENCE_FORMAT)}

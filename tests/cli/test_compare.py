@@ -53,6 +53,29 @@ def test_the_better_of_two_runs(expected: Any, tmp_path: Path) -> None:
     assert compared(one, two) == out
 
 
+def test_where_interval_and_exact_test_disagree_it_says_which_decides(tmp_path: Path) -> None:
+    flags = {str(group): (group < 9,) * 2 for group in range(24)}
+    one = write_run(tmp_path / "one", flags)
+    two = write_run(tmp_path / "two", flags | {str(group): (True, True) for group in range(9, 14)})
+    out = compared(one, two)
+    # Five groups of 24 to none: 2 / 2 ** 5.
+    row, interval = rows_of(out)[0], rows_of(out)[0].split("[")[1].split("]")[0]
+    assert row.startswith("pair accuracy 37.5 58.3 +20.8") and row.endswith(" 0 5 0.062 0.062")
+    assert all(end.startswith("+") for end in interval.split(", "))
+    text = (
+        "runs 1 and 2, pair accuracy: the interval excludes 0 and the exact test does not reject (p 0.062): the test "
+        "decides, no difference is shown"
+    )
+    assert text in " ".join(out.split())
+    caption = comparison_panels(TASK, {1: read_run(one), 2: read_run(two)})[0].table
+    assert caption is not None and text in caption.caption
+    three = write_run(tmp_path / "three", flags)
+    assert "does not reject (p by Holm 0.188)" in " ".join(compared(one, two, three).split())
+    # Where both say the same there is nothing to decide.
+    assert "decides" not in compared(one, write_run(tmp_path / "all", dict.fromkeys(flags, (True, True))))
+    assert "decides" not in compared(one, three)
+
+
 def test_what_makes_runs_unlike_is_named_and_runs_that_agree_have_no_test(expected: Any, tmp_path: Path) -> None:
     one = write_run(tmp_path / "one", {**weak(), "extra": (True, True), "cut": (True, True)})
     two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", kind=SetKind.SAMPLE)

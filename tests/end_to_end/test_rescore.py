@@ -13,11 +13,15 @@ from commands import call
 from expected import Expected
 from host_run import HostRun, SampleWorld, run_host
 
+from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.finished.submit import submit
+from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_card import CARD
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.host
@@ -58,7 +62,7 @@ def test_every_benchmark_scores_as_it_did_and_the_files_are_the_same(guessed: Ho
         if value is None or isinstance(value, (int, float))
     ]
     assert made.status == 0 and made.out.splitlines() == [
-        f"all {len(numbers)} scores equal",
+        f"all {len(numbers)} scores equal, with their intervals and counts",
         f"Written: {again / next(name for name in before if name.endswith('_results.json') and '/' not in name)}",
     ]
     assert files(guessed.out) == before
@@ -130,6 +134,98 @@ def test_what_a_changed_scorer_changes_is_named_number_by_number(
     # What was not touched is as it was.
     for task in ("mvp_mini_intuitive_physics", "cast_bench"):
         assert log_of(tmp_path / "again", task).read_bytes() == log_of(guessed.out, task).read_bytes()
+
+
+def test_the_numbers_that_the_run_wrote_are_compared_and_not_those_of_todays_code(
+    guessed: HostRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    combine = Metric.combine
+
+    def other(metric: Metric, units: Any) -> Any:
+        value = combine(metric, units)
+        return value / 2 + 1 if metric.name == "pair_accuracy_official" and value is not None else value
+
+    # A score that lmms-eval does not print is computed otherwise than when the run was made.
+    monkeypatch.setattr(Metric, "combine", other)
+    changes = {(one.name, one.score): (one.old, one.new) for one in rescore(guessed.out, tmp_path / "other").changes}
+    old = guessed.scores(DEBUG)["pair_accuracy_official"]
+    assert changes[DEBUG, "pair_accuracy_official"] == (old, old / 2 + 1)
+    assert {score.partition(",")[0] for _, score in changes} == {"pair_accuracy_official"}
+
+
+def test_a_number_that_was_planted_and_scores_that_one_of_both_lacks_are_named(
+    guessed: HostRun, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(guessed.out, run)
+    (path,) = run.glob("*_scores.json")
+    file = json.loads(path.read_text(encoding="utf-8"))
+    (part,) = (part for part in file["parts"] if part["name"] == DEBUG)
+    scores = {score["metric"]: score for score in part["scores"]}
+    scores["single_accuracy"]["value"] += 1e-9
+    scores["single_accuracy"]["high"] = 99.5
+    scores["pairs_scored"]["items"] += 1
+    part["outcomes"]["wrong"] += 2
+    part["scores"].remove(scores["pair_accuracy_official"])
+    part["scores"].append({**scores["pair_accuracy"], "metric": "pair_accuracy_of_old"})
+    path.write_text(json.dumps(file), encoding="utf-8")
+    made = call("rescore", run)
+    assert made.status == 3
+    rows = [" ".join(line.split()) for line in made.out.splitlines()]
+    assert [row.split()[1:-2] for row in rows if row.startswith(f"{DEBUG} ")] == [
+        ["single_accuracy"],
+        ["items", "that", "are", "wrong"],
+        ["single_accuracy,", "upper", "end"],
+        ["pairs_scored,", "items"],
+    ]
+    text = " ".join(made.out.split())
+    official, older = (
+        ", ".join([name, *(f"{name}, {what}" for what in ("lower end", "upper end", "groups", "items"))])
+        for name in ("pair_accuracy_official", "pair_accuracy_of_old")
+    )
+    assert f"{DEBUG}: the run lacks {official}" in text and f"{DEBUG}: only the run has {older}" in text
+    path.unlink()
+    made = call("rescore", run)
+    text = " ".join(made.out.split())
+    assert made.status == 0 and "scores equal" in text and "intervals" not in text
+    assert f"Note: there is no {path.name}: only the scores of {path.name[: -len('scores.json')]}results.json" in text
+
+
+def test_evidence_is_matched_as_the_run_matched_it(
+    sample_world: SampleWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = []
+    for row in read_table(find_benchmark("cast_bench").card, "test")[0].to_pylist():
+        (piece, *_) = json.loads(row["evidence"])
+        second, box = next(iter(piece["bboxes_in_range"].items()))
+        one = {
+            "evidence_start_time": second, "evidence_end_time": second, "bboxes_in_time_range": {second: box},
+            "evidence_rationale": "",
+        }  # fmt: skip
+        answer = {"instances": [{"instance_name": "it", "evidences": [one]}], "answer_choice": row["answer"]}
+        said.append({"id": row["item_id"], "response": json.dumps(answer)})
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps(line) + "\n" for line in said), encoding="utf-8")
+    run = run_host(
+        "--model", "replay", "--model_args", f"predictions={answers}", "--tasks", "cast_bench,cast_bench_blind",
+        home=sample_world.home, out=tmp_path / "run", env={"LMMS_EVAL_TASKS_MATCHING": "supplement"},
+    )  # fmt: skip
+    # Instances that share one second are matched by this rule alone.
+    assert run.score("cast_bench", "im_tiou") > 0
+    kept = rescore(run.out, tmp_path / "again")
+    assert not kept.changes and not any(kept.items.values())
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MATCHING", "script")
+    made = call("rescore", run.out, "--out", tmp_path / "script")
+    assert made.status == 3
+    note = "Note: cast_bench is scored by LMMS_EVAL_TASKS_MATCHING=script: hits"
+    assert " ".join(made.out.split()).startswith(note)
+    card = read_run(tmp_path / "script").card["task cast_bench"]
+    assert json.loads(str(card["hits"]))["eps_overlap"] == 2
+    # What the log does not say, and the card does, is not passed over.
+    monkeypatch.delenv("LMMS_EVAL_TASKS_MATCHING")
+    change_lines(log_of(run.out, "cast_bench_blind"), lambda place, line: line["record"]["fields"].pop("matching"))
+    made = call("rescore", run.out)
+    assert made.status == 1 and "cast_bench_blind: Expected the settings of the run, but got hits" in made.err
 
 
 def test_a_run_of_a_version_without_cards_that_has_a_task_of_somebody_else(guessed: HostRun, tmp_path: Path) -> None:

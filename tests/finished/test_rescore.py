@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ from logged_runs import TASK, weak, write_run
 from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.finished.rescore import claimed
-from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.finished.rescore import _open_task, claimed
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.runs.folder import LoggedItem
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 RESULTS = "20261121_results.json"
 LOG = f"20261121_samples_{TASK}.jsonl"
@@ -66,6 +71,29 @@ def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
     assert refusal("rescore", run) == (
         f"{folder / TASK}.yaml names a function that cannot be loaded: No module named 'hooks_beside_it'.\n"
     )
+
+
+def test_a_task_is_read_with_the_prompt_that_its_log_names(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
+    # Which prompt was asked is past: a choice of today does not change it.
+    monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter")
+    today, other = (read_prompt(name).signature for name in ("mcq_letter", "mcq_options"))
+    for named, settings in ((None, today), (today, today), (other, other), ("mcq_options:0", other)):
+        item = LoggedItem("", Record("1_0", "1", {}, "A", "A", Outcome.CORRECT, fields={"prompt": named}), {})
+        notes: list[str] = []
+        task, evaluation = registry().tasks[TASK], Evaluation(clips_needed=False)
+        state, *_ = _open_task(task, evaluation, "replay", [item], notes)
+        assert state.settings.signature == settings
+        reworded = f"{TASK} was asked with {named}, and its answers are read as to {settings}"
+        assert notes == ([reworded] if named == "mcq_options:0" else [])
+    item = replace(item, record=item.record.with_fields(prompt="gone:0"))
+    with pytest.raises(InputError, match="'gone'"):
+        _open_task(task, evaluation, "replay", [item], [])
+    more = replace(item, record=item.record.with_fields(prompt=other))
+    with pytest.raises(InputError, match="Expected one prompt in its log, but got gone:0, mcq_options"):
+        _open_task(task, evaluation, "replay", [item, more], [])
 
 
 def refused_to_claim(folder: Path, run: Path) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.api import InputError, Record
+from lmms_eval_tasks.api import InputError, Outcome, Record
 from lmms_eval_tasks.intphys2.surprise import (
     EQUAL_MOTION,
     METRICS,
@@ -19,9 +19,12 @@ from lmms_eval_tasks.intphys2.surprise import (
     PREFERENCE,
     grade,
     matched_pairs,
+    panels,
     possible_clip,
     preference_at,
 )
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.reporting.figure import LinePlot
 
 SCENES = 20
 
@@ -125,3 +128,18 @@ def test_each_timestep_has_a_score() -> None:
     records = graded(list(map(json.dumps, answers)))
     assert PREFERENCE.score_records(records) == 0
     assert [preference_at(step).score_records(records) for step in (90.5, 900.0, 500.0)] == [100, 0, None]
+
+
+def test_the_curves_reach_over_the_timesteps_of_all_runs() -> None:
+    def run(tag: str, *timesteps: int) -> RunRecords:
+        fields = {
+            "timesteps": list(timesteps), "lowest": ["A"] * len(timesteps), "losses": [1.0, 2.0],
+            "motions": [1.0, 1.0], "clips": ["a", "b"],
+        }  # fmt: skip
+        return RunRecords(tag, tag, [[Record("p", "s", {}, "A", "A", Outcome.CORRECT, fields=fields)]])
+
+    figure = panels("intphys2_surprise", [run("1", 700, 100), run("2", 400), run("3")])[0].figures
+    assert isinstance(figure, LinePlot)
+    assert [line.tag for line in figure.lines] == ["1", "2"]
+    low, high = figure.x[1]
+    assert low < 100 and high > 700

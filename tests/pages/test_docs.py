@@ -215,3 +215,12 @@ def test_links_to_files_lead_somewhere_and_a_benchmark_s_page_names_its_files() 
             assert len(named & tasks) >= 2 and "published.json" in named, page
             if "\n## Files\n" in text:
                 assert {path.name for path in page.parent.glob("*.py")} - {"__init__.py"} <= named, page
+
+
+def test_the_guide_shows_lines_of_the_example() -> None:
+    text = (ROOT / "docs" / "own_benchmark.md").read_text("utf-8")
+    folder = ROOT / "examples" / "pendulum_plugin" / "pendulums"
+    example = "".join((folder / f"{name}.py").read_text("utf-8") for name in ("benchmark", "hooks")).splitlines()
+    shown = re.findall(r"<!-- from the example -->\n```python\n(.*?)```", text, re.DOTALL)
+    assert len(shown) == 3
+    assert [line for block in shown for line in block.splitlines() if line not in example] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import generated_docs
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 from expected import Expected
 from host_run import environment
-from logged_runs import TASK, strong, weak, write_run
+from logged_runs import TASK, strong, weak, write_records, write_run
 from refusals import refusal
 from sample_runs import prepared_sample
 
@@ -20,6 +21,7 @@ from lmms_eval_tasks.api.runs import load_runs
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.output import Number
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 
@@ -85,3 +87,12 @@ def test_importing_the_package_stays_cheap() -> None:
     assert made.stdout == "[]\n"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         __import__("lmms_eval_tasks").nothing  # noqa: B018
+
+
+def test_each_sample_of_an_item_has_its_row_and_its_number(tmp_path: Path) -> None:
+    first, second = (Record("a", "g", STRATUM, "A", "A", Outcome.CORRECT, sample=number) for number in (1, 2))
+    several = [replace(first, samples=(second,))]
+    alone = [replace(first, sample=None)]
+    folders = [write_records(tmp_path / name, {TASK: records}) for name, records in (("many", several), ("one", alone))]
+    _, items = load_runs(*folders, names=["many", "one"])
+    assert list(zip(items["run"], items["sample"], strict=True)) == [("many", 1), ("many", 2), ("one", 1)]

@@ -377,3 +377,18 @@ def test_the_pictures_of_the_documentation_are_drawn_small_and_shown(written: Pa
             assert picture.size[0] == SIZE[0] and len(picture.getcolors(1 << 24)) > 50
         assert max((folder / name).stat().st_size for folder in (DOCS, tmp_path)) < 300_000
         assert any(f"{name})" in page.read_text(encoding="utf-8") for page in pages())
+
+
+def test_items_stay_in_sight_and_a_table_that_is_cut_says_so(page: Page) -> None:
+    with page.sized(420):
+        (end, width, box) = page.run(
+            """let [bar, items] = [document.querySelector('.bar'), document.querySelector('.bar .strong')];
+               return [items.getBoundingClientRect().right, innerWidth, bar.scrollWidth - bar.clientWidth]"""
+        )
+        assert box > 0 and end <= width
+        page.run("document.querySelector('.scroll table').style.width = '900px'")
+        page.wait("return !document.querySelector('.sideways').hidden")
+        assert page.texts(".sideways")[0] == "Wider than the page: scroll sideways →"
+        assert page.run("return document.querySelector('.scroll').tabIndex") == 0
+    page.run("document.querySelector('.scroll table').style.width = ''")
+    page.wait("return document.querySelector('.sideways').hidden")

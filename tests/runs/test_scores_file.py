@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import generated_docs
@@ -14,12 +16,24 @@ from expected import Expected
 from logged_runs import TASK, weak, write_run
 from refusals import refusal
 
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import CutShort
 from lmms_eval_tasks.runs.saved_answers import read_responses
-from lmms_eval_tasks.runs.scores import ScoresFile, read_scored, read_scores, scores_of, scores_path, scores_text
+from lmms_eval_tasks.runs.scores import (
+    ScoresFile,
+    read_scored,
+    read_scores,
+    references_of,
+    scores_of,
+    scores_path,
+    scores_text,
+    unshown_chance,
+)
 from lmms_eval_tasks.utils.core.output import Number
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, PredictionLines
 
 
@@ -176,3 +190,35 @@ def test_of_several_logs_in_a_folder_those_of_one_run_are_replayed(tmp_path: Pat
     write(three / "parts" / "1-of-2" / "m" / "20261102_samples_one.jsonl", logged("q"))
     write(three / "parts" / "launch.json", {})
     assert set(read_responses(three).by_item) == {("one", "q"), ("one", "r")}
+
+
+def test_a_kind_names_its_own_references_and_is_asked_by_the_whole_tasks_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def own(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+        asked.append((task, items))
+        return (ReferencedMetric(PAIR_ACCURACY, 12.5),)
+
+    name = "mvp_mini_blind"
+    task = registry().find_task("mvp_mini_intuitive_physics_blind")
+    assert task is not None
+    kinds = {kind: replace(one, references=own) for kind, one in task.benchmark.kinds.items()}
+    other = replace(task, benchmark=replace(task.benchmark, kinds=kinds))
+    known = SimpleNamespace(find_task=lambda _: other, find_parent=registry().find_parent)
+    usual = references_of(name, task.name, 7)
+    assert [one.metric.name for one in usual] == ["pair_accuracy", "single_accuracy"] and usual[0].chance == 25.0
+    monkeypatch.setattr("lmms_eval_tasks.runs.scores.registry", lambda: known)
+    (found,) = references_of(name, task.name, 7)
+    assert asked == [("mvp_mini", 7)] and (found.metric.name, found.chance) == ("pair_accuracy", 12.5)
+
+
+def test_chance_that_two_kinds_share_is_not_shown_and_it_is_said_what_to_write() -> None:
+    benchmark = registry().benchmarks["mvp"]
+    (kind,) = benchmark.kinds.values()
+    assert unshown_chance(benchmark, kind) == ""
+    two = replace(benchmark, kinds={"first": kind, "second": replace(kind, members="scenes")})
+    said = unshown_chance(two, two.kinds["second"])
+    for score in ("pair_accuracy", "single_accuracy"):
+        assert f"Chance of {score} is not shown: first and second have this score" in said
+    assert "references=lambda task, items: (ReferencedMetric(METRIC, CHANCE),)" in said
+    assert unshown_chance(two, replace(kind, references=lambda task, items: ())) == ""

@@ -1,4 +1,4 @@
-// Saving and copying a figure: what the page has drawn, in a light page's colours on a white ground.
+// Tables that are cut, and saving and copying a figure: what the page has drawn, in a light page's colours on a white ground.
 
 const DOTS = 300 / 72; // A picture has 300 dots an inch, and a figure is measured in points.
 
@@ -62,4 +62,19 @@ for (const figure of document.querySelectorAll(".figure")) {
     return button;
   }));
   svg.after(buttons);
+}
+
+/** Say above each table that is wider than its place that it scrolls, and let the keyboard scroll it. */
+const watched = new ResizeObserver((seen) => {
+  for (const { target } of seen) {
+    const isCut = target.scrollWidth > target.clientWidth + 1; // what is rounded is not cut
+    target.previousElementSibling.hidden = !isCut;
+    if (isCut) target.tabIndex = 0; else target.removeAttribute("tabindex");
+  }
+});
+for (const box of document.querySelectorAll(".scroll")) {
+  const note = document.createElement("p");
+  Object.assign(note, { className: "sideways", textContent: "Wider than the page: scroll sideways →", hidden: true });
+  box.before(note);
+  watched.observe(box);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -30,7 +31,7 @@ from lmms_eval_tasks.utils.answers.evidence_boxes import (
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings
 from lmms_eval_tasks.utils.answers.opening import why_unread
-from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import BOXES, MATCHING
 from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
 from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnparsedReason, UnscoredReason
@@ -60,6 +61,14 @@ class GroundingSettings:
         chosen = self.eps_overlap, self.coverage_aware
         score = "tIoU × mean sIoU" if self.coverage_aware else "mean sIoU"
         return next((name for name, rule in MATCHINGS.items() if rule == chosen), f"{score} from {chosen[0]} s on")
+
+    def by_rule(self, rule: str) -> GroundingSettings:
+        """The same by another rule, as `rule` calls it; ValueError where there is none of that name."""
+        described = re.fullmatch(r"(tIoU × )?mean sIoU from (\d{1,9}) s on", rule)
+        if rule not in MATCHINGS and not described:
+            raise ValueError(f"Expected a rule of matching, but got {rule!r}.")
+        chosen = (int(described[2]), described[1] is not None) if described else MATCHINGS[rule]
+        return replace(self, eps_overlap=chosen[0], coverage_aware=chosen[1])
 
 
 MATCHINGS = {"script": (2, False), "supplement": (1, True)}
@@ -525,6 +534,7 @@ class EvidenceSettings(TaskSettings):
         hits: How evidence is matched, and what counts as a hit.
         logged_sizes: Of a finished run, a clip's width and height to those of its frames as they were shown.
         overridden: Whether the environment chose how boxes are read.
+        rematched: Whether it chose how instances are matched.
     """
 
     prompt: Prompt
@@ -533,6 +543,7 @@ class EvidenceSettings(TaskSettings):
     hits: GroundingSettings = DEFAULTS
     logged_sizes: Mapping[FrameSize, FrameSize] | None = None
     overridden: bool = False
+    rematched: bool = False
 
     def facts(self) -> Mapping[str, Any]:
         """Return how boxes are read and what counts as a hit, for the run card."""
@@ -547,19 +558,37 @@ class EvidenceSettings(TaskSettings):
         limits = self.limits or qwen_limits(model)
         return shown_frame(frame, limits) if limits else None
 
-    def as_logged(self, logged: Iterable[tuple[FrameSize, Mapping[str, Any]]]) -> EvidenceSettings:
-        """The same with boxes read as the log of a finished run says, where the environment does not choose.
+    def as_logged(
+        self,
+        logged: Iterable[tuple[FrameSize, Mapping[str, Any]]],
+        rules: Iterable[str] = (),
+        hits: Iterable[Mapping[str, Any]] = (),
+    ) -> EvidenceSettings:
+        """The same with boxes read and evidence matched as the log of a finished run says, where the environment does
+        not choose.
 
         Args:
             logged: Of each item the width and height of its clip, and the field ``boxes`` of its record: ``convention``
                 and ``seen``, as far as it has them.
+            rules: The field ``matching`` of each record that has it.
+            hits: The fields of `GroundingSettings` of each item that has them.
+
+        Raises:
+            InputError: where a log says several, which no run has.
         """
         items = list(logged)
-        conventions = {boxes.get("convention") for _, boxes in items} - {None}
-        if self.overridden or len(conventions) != 1:
-            return self
+        conventions = sorted({str(boxes["convention"]) for _, boxes in items if boxes.get("convention")})
+        counted = {GroundingSettings(**one) for one in hits} or {self.hits.by_rule(one) for one in set(rules)}
+        several = [conventions, sorted(one.rule for one in counted)]
+        if wrong := [", ".join(names) for names in several if len(names) > 1]:
+            raise InputError(f"Expected one convention of boxes and one matching in a log, but got {'; '.join(wrong)}.")
+        settings = self
+        for found in counted:
+            settings = replace(settings, hits=found.by_rule(self.hits.rule) if self.rematched else found)
+        if self.overridden or not conventions:
+            return settings
         sizes = {frame: (boxes["seen"][0], boxes["seen"][1]) for frame, boxes in items if boxes.get("seen")}
-        return replace(self, convention=BoxConvention(conventions.pop()), logged_sizes=sizes)
+        return replace(settings, convention=BoxConvention(conventions[0]), logged_sizes=sizes)
 
 
 def read_evidence_settings(
@@ -581,7 +610,8 @@ def read_evidence_settings(
         what = "Expected min_pixels and max_pixels, the first not the larger"
         problems.add(where, f"{what}, but got {least} and {most}.")
     hits = _read_hits(kwargs, environment.get(MATCHING), problems)
-    return EvidenceSettings(prompt, convention, limits, hits, overridden=bool(overridden))
+    chosen = {"overridden": bool(overridden), "rematched": bool(environment.get(MATCHING))}
+    return EvidenceSettings(prompt, convention, limits, hits, **chosen)
 
 
 def _read_variable(text: str, problems: Problems) -> dict[str, Any]:

@@ -36,12 +36,18 @@ class Mark(str, Enum):
 
 
 EXPLAINED = {
-    Mark.ABOVE: "the 95% interval of the score lies above this figure",
-    Mark.BELOW: "the 95% interval of the score lies below this figure",
-    Mark.OPEN: "the 95% interval of the score contains this figure",
+    Mark.ABOVE: "the printed 95% interval of the score lies above this figure",
+    Mark.BELOW: "the printed 95% interval of the score lies below this figure",
+    Mark.OPEN: "the printed 95% interval of the score contains this figure",
     Mark.DIFFERS: "p < 0.05, adjusted by Holm's method for the comparisons of the table",
 }
 """Meaning of each mark of a number."""
+
+
+GRID = 9
+"""Decimals to which a value is first rounded. A score is counts over n, of at most millions of groups, so that two of
+its values differ before that; what comes later is left by sums of the same counts in another order, and would tip a
+value that lies halfway between two printed ones."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +100,19 @@ class Number:
             **{name: value for name, value in known.items() if value is not None},
         }
 
+    def side_of(self, figure: float) -> Mark | None:
+        """The side of a figure on which its interval lies, by the digits that are printed; None without an interval."""
+        if self.low is None or self.high is None:
+            return None
+        low, other, high = (self._rounded(value) for value in (self.low, figure, self.high))
+        return Mark.ABOVE if low > other else Mark.BELOW if high < other else Mark.OPEN
+
     def _written(self, value: float) -> str:
+        return f"{self._rounded(value):{'+' if self.signed else ''}.{self.digits}f}"
+
+    def _rounded(self, value: float) -> float:
         # What is rounded to 0 has no minus sign.
-        return f"{round(value, self.digits) + 0.0:{'+' if self.signed else ''}.{self.digits}f}"
+        return round(round(value, GRID), self.digits) + 0.0
 
 
 NO_INTERVAL = " (no interval)"

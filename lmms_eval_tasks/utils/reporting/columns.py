@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.core.output import NO_INTERVAL, Cell, Mark, Number, cell_text, points
-from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.scoring import metrics as metrics_module
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
 from lmms_eval_tasks.utils.scoring.compare import ScoreDifference
@@ -56,10 +55,11 @@ class Column:
         if self.metric is None:
             return sum(map(len, parts))
         if self.interval or self.against is not None:
-            score = estimate(self.metric, parts)
+            score = score_number(estimate(self.metric, parts), self.metric.unit)
             if self.against is None:
-                return score_number(score, self.metric.unit)
-            return compare_to_reference(score, self.against).value if score else "N/A"
+                return score
+            side = score.side_of(self.against)
+            return side.value if side else "N/A"
         number = score_tasks(self.metric, map(self.metric.units, parts))
         return Number(number, unit=self.metric.unit) if self.metric.kind == "mean" else int(number or 0)
 
@@ -83,6 +83,23 @@ def difference_numbers(difference: ScoreDifference, mark: Mark | None = None) ->
     first, second = (Number(value, n=groups, unit=unit) for value in (difference.first, difference.second))
     change = Number(difference.change, *difference.interval, groups, points(unit), signed=True, mark=mark)
     return first, second, change
+
+
+LEVEL = 0.05
+"""Two runs differ where the exact test's p-value is below this."""
+
+
+def decision(change: Number, p_value: float, named: str) -> str:
+    """Which of the interval of a difference and the exact test decides; empty where they agree. The test does: it
+    holds for any number of groups, and the interval, a bootstrap's, for many."""
+    excludes, rejects = change.side_of(0.0) is not Mark.OPEN, p_value < LEVEL
+    if excludes == rejects:
+        return ""
+    interval, test = ("excludes", "does not reject") if excludes else ("contains", "rejects")
+    return (
+        f"the interval {interval} 0 and the exact test {test} ({named} {p_number(p_value).text}): the test decides, "
+        f"{'a' if rejects else 'no'} difference is shown"
+    )
 
 
 def p_number(value: float) -> Number:
@@ -111,12 +128,15 @@ def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple
 
 
 def other_units(columns: Iterable[Column]) -> str:
-    """Return a phrase naming the scores of some columns that are not in percent, to follow a sentence that scores are;
-    else empty."""
+    """Return a phrase naming the scores of some columns that are not in percent, and those that are means over named
+    strata, to follow a sentence that scores are in percent; else empty."""
     units: dict[str, list[str]] = {}
     for column in columns:
         if column.metric and column.metric.unit != "%":
             headings = units.setdefault(f"in {column.metric.unit}" if column.metric.unit else "plain numbers", [])
+            headings += [column.heading] if column.heading not in headings else []
+        if column.metric and column.metric.over and column.metric.kind == "mean":
+            headings = units.setdefault(f"unweighted mean over {column.metric.over}", [])
             headings += [column.heading] if column.heading not in headings else []
     return "".join(f"; {', '.join(headings)}: {unit}" for unit, headings in units.items())
 

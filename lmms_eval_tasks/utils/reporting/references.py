@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.output import Mark
 from lmms_eval_tasks.utils.data.card import Card, Human
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
 from lmms_eval_tasks.utils.scoring.metrics import Metric
@@ -216,11 +215,6 @@ def facts_of(reference: ReferencedMetric) -> list[tuple[str, str, float]]:
 def without_published(reference: ReferencedMetric) -> ReferencedMetric:
     """A score beside chance alone, for what is not the whole official release."""
     return replace(reference, people=(), published=(), note="")
-
-
-def compare_to_reference(score: Estimate, reference: float) -> Mark:
-    """``above`` or ``below`` where the score's interval excludes a reference, else ``open``."""
-    return Mark.ABOVE if score.low > reference else Mark.BELOW if score.high < reference else Mark.OPEN
 
 
 def reference_notes(references: Sequence[ReferencedMetric]) -> list[str]:

@@ -69,6 +69,7 @@ class Metric:
         together: How many members a group needs if they count only together; the group's value is then the least of
             theirs, so that one wrong member makes it wrong. None where items count one by one.
         stratum: Names a record's stratum, if the score is an unweighted mean over strata.
+        over: What its strata are, in the plural; a table that has the score says it.
         contrast: Says on which side of a difference of two means a record is; the score is the mean where it is True
             less the mean where it is False.
         kind: How values become a score: ``mean``, the ratio of their sum to their number, averaged over strata;
@@ -95,6 +96,7 @@ class Metric:
     applies: Callable[[Record], bool] = lambda record: True
     together: int | None = None
     stratum: Callable[[Record], str] | None = None
+    over: str = ""
     contrast: Callable[[Record], bool] | None = None
     kind: Kind = "mean"
     transform: Callable[[float], float] = float

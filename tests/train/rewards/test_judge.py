@@ -132,3 +132,17 @@ def test_no_key_or_password_is_shown(monkeypatch: pytest.MonkeyPatch, caplog: py
                     open_judge(monkeypatch, address)
                 told = f"{caught.value}{caplog.text}"
                 assert KEY not in told and "second-line" not in told
+
+
+@BOTH
+def test_what_a_decoder_raises_is_logged_and_the_answer_has_no_reward(
+    monkeypatch: pytest.MonkeyPatch, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        def judge(self, case: object) -> None:
+            raise OSError("the clip cannot be decoded")
+
+    assert RewardJudge(Broken(), 0).reward(name, GOOD, SAMPLE) is None  # type: ignore[arg-type]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{name} does not count for an answer: OSError: the clip cannot be decoded"
+    ]

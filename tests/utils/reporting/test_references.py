@@ -8,18 +8,20 @@ from functools import partial
 
 import pytest
 from expected import Expected
+from hypothesis import given
+from hypothesis import strategies as st
 from published import records as published_records
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.scores import references_of
+from lmms_eval_tasks.utils.core.output import Mark, Number
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
-    compare_to_reference,
     published_models,
     published_of_view,
 )
-from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate, macro_interval
 from lmms_eval_tasks.utils.scoring.metrics import PAIRS_SCORED
 
 
@@ -27,8 +29,37 @@ def test_a_count_has_no_interval_and_is_compared_with_nothing() -> None:
     for make in (ReferencedMetric, partial(Column, interval=True), partial(estimate, parts=[[]])):
         with pytest.raises(ValueError, match="Expected a mean, which has an interval, but pairs_scored is a count"):
             make(PAIRS_SCORED)
-    for fact, side in ((10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")):
-        assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == side
+
+
+def test_a_mark_agrees_with_the_digits_that_are_printed() -> None:
+    for fact, side in ((10.0, "above"), (20.0, "open"), (25.0, "open"), (30.0, "open"), (40.0, "below")):
+        assert Number(25.0, 20.0, 30.0).side_of(fact) == side
+    assert Number(25.0).side_of(25.0) is None
+    # 2, 3, 3 and 3 of 6 pairs in four subsets: the interval's lower end is 25, by sums that leave something over.
+    low, high = macro_interval([[(100.0, 1.0)] * right + [(0.0, 1.0)] * (6 - right) for right in (2, 3, 3, 3)])
+    assert low > 25.0 and Number(45.8, low, high).text == "45.8 [25.0, 66.7]"
+    assert Number(45.8, low, high).side_of(25.0) is Mark.OPEN
+    # 1 of 16 is printed as it is when a sum leaves something over, on either side of halfway.
+    for left_over in (-1e-14, 0.0, 1e-14):
+        one = Number(6.25, 6.25 + left_over, 6.25 + left_over)
+        assert (one.interval_text, one.side_of(6.25)) == ("[6.2, 6.2]", Mark.OPEN)
+    assert Number(30.0, 25.04, 35.0).side_of(25.0) is Mark.OPEN
+    assert Number(30.0, 25.04, 35.0, digits=2).side_of(25.0) is Mark.ABOVE
+
+
+@given(*[st.integers(1, 50)] * 2, st.integers(-3, 3), st.integers(1, 2))
+def test_two_scores_of_one_count_are_printed_alike_and_on_no_side_of_each_other(
+    right: int, more: int, steps: int, digits: int
+) -> None:
+    score = 100 * right / (right + more)
+    summed = sum([100 / (right + more)] * right)  # the same count, summed otherwise
+    near = score + steps * 0.4 * 10**-digits
+    for end in (summed, near):
+        number = Number(score, end, end, digits=digits)
+        printed = [float(text) for text in (number.interval_text[1:].split(",")[0], Number(score, digits=digits).text)]
+        side = Mark.ABOVE if printed[0] > printed[1] else Mark.BELOW if printed[0] < printed[1] else Mark.OPEN
+        assert number.side_of(score) is side
+    assert Number(score, summed, summed, digits=digits).side_of(score) is Mark.OPEN
 
 
 def test_what_stands_beside_the_scores_of_each_task(expected: Expected) -> None:
