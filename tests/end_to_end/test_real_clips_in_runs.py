@@ -51,7 +51,7 @@ def test_a_diffusion_model_measures_them(home: Path, tmp_path: Path) -> None:
     model = ("--model", "video_diffusion", "--model_args", arguments)
     run = run_host(*model, "--tasks", "yocausal", home=home, out=tmp_path / "run")
     scores = run.scores("yocausal")
-    assert (scores["pairs_scored"], scores["unscored_rate"], scores["non_finite_rate"]) == (7, 0, 0)
+    assert (scores["submission_rows"], scores["unscored_rate"], scores["non_finite_rate"]) == (7, 0, 0)
     for sample in run.samples("yocausal"):
         loss = json.loads(sample["filtered_resps"])["loss"]
         assert loss["forward"] > 0 and loss["backward"] > 0 and loss["forward"] != loss["backward"]
