@@ -144,6 +144,7 @@ _REACH = 4
 _DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
 
 
+_IMPOSSIBLE = re.compile(r"\b(?:is|are|becomes?) (?:(?!not\b)\w+ )?impossible\b(?! (?:to|that|for)\b)")
 _DENIED = re.compile(
     r"\b(?:is|are|becomes?) (?:(?!not\b)\w+ ){0,2}(?:impossible|prevented|excluded|ruled out)\b(?! to)"
     r"|\b(?:does|do|can) (?:not|never) (?:\w+ )?(?:happen|occur|take place)\b|\b(?:never|not) (?:happens|occurs)\b"
@@ -158,7 +159,11 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
     """Yield the assertions of a sentence about the link between the actions."""
     if not _WORDS.MODAL & sentence.known and in_any_case(sentence):
         yield Assertion(YES, Force.LINK)
-    if (sentence.of_outcome or sentence.words[:1] == ("without",)) and _DENIED.search(sentence.plain):
+    if (found := _IMPOSSIBLE.search(sentence.plain)) and not _DENYING & {
+        *sentence.plain[: found.start()].split()[-_REACH:]
+    }:
+        yield Assertion(NO, Force.STATED)
+    elif sentence.of_outcome and _DENIED.search(sentence.plain):
         yield Assertion(NO, Force.LINK)
     for role, verdict in (("independent", YES), ("dependent", NO)):
         for phrase in PHRASES[role].finditer(sentence.text):
