@@ -28,8 +28,9 @@ THREADED = ("lmms_eval.models.chat.openai", "lmms_eval.models.simple.openai")
 """Modules of `openai`, which answers each request in a thread of its own."""
 POOL = "ThreadPoolExecutor"
 """What makes these threads, as a module of `THREADED` names it."""
-IN_A_ROW = 3
-"""After so many requests in a row that cannot even be written, others are taken to fail likewise."""
+IN_A_ROW = 50
+"""After so many requests in a row that cannot even be written, others are taken to fail likewise: more than a clip that
+cannot be read has questions."""
 TOOL_CALLS = "tool_calls"
 
 Take = Callable[[Any, Reply], None]
@@ -111,7 +112,7 @@ class ServerReplies(AskingStage):
         failed = 0
         with patch.dict(_module_of(self._model), {POOL: partial(WatchedThreads, self)}):
             while missing := [one for one in requests if id(one) not in self._replies]:
-                before = len(self._replies)
+                before, self._written = len(self._replies), None
                 try:
                     replies = ask([self._watched(one) for one in missing])
                 except Exception as error:
