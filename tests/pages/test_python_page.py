@@ -24,6 +24,7 @@ from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
+READ = {"official_correct": True}
 
 
 @pytest.mark.host
@@ -90,7 +91,9 @@ def test_importing_the_package_stays_cheap() -> None:
 
 
 def test_each_sample_of_an_item_has_its_row_and_its_number(tmp_path: Path) -> None:
-    first, second = (Record("a", "g", STRATUM, "A", "A", Outcome.CORRECT, sample=number) for number in (1, 2))
+    first, second = (
+        Record("a", "g", STRATUM, "A", "A", Outcome.CORRECT, fields=READ, sample=number) for number in (1, 2)
+    )
     several = [replace(first, samples=(second,))]
     alone = [replace(first, sample=None)]
     folders = [write_records(tmp_path / name, {TASK: records}) for name, records in (("many", several), ("one", alone))]
