@@ -269,7 +269,8 @@ def test_figures_of_a_view_show_what_is_published_of_that_view_alone() -> None:
 
 
 def test_why_answers_were_not_read_stands_in_the_report_the_last_lines_and_the_file_of_scores() -> None:
-    records = list(make_groups([RIGHT] * 4))
+    stratum = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
+    records = [replace(one, stratum=stratum) for one in make_groups([RIGHT] * 4)]
     unread: dict[str, Any] = {"outcome": Outcome.UNPARSED, "answered": None}
     reasons = [UnparsedReason.DISAGREES, UnparsedReason.DISAGREES, UnparsedReason.EMPTY]
     for place, (reason, said) in enumerate(zip(reasons, ("B", "A", None), strict=True)):
@@ -282,6 +283,5 @@ def test_why_answers_were_not_read_stands_in_the_report_the_last_lines_and_the_f
     scores = scores_of(run)
     assert scores.part(PHYSICS).unparsed == {"letter and text disagree": 2, "empty": 1}
     assert sum(counted in line for line in closing_lines(scores, "out")) == 1
-    assert "unparsed" not in scores_of(make_run({PHYSICS: make_groups([RIGHT])})).parts[0].model_dump(
-        exclude_unset=True
-    )
+    (part,) = scores_of(make_run({PHYSICS: records[4:]})).parts
+    assert "unparsed" not in part.model_dump(exclude_unset=True)
