@@ -14,6 +14,7 @@ from made_runs import C, P, S, W, make_groups, make_run, show
 from refusals import refusal
 
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
+from lmms_eval_tasks.host.saving import closing_lines
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.page import Section, build_sections
@@ -26,13 +27,13 @@ from lmms_eval_tasks.report.score_tables import (
     view_tables,
 )
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
+from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of, scores_of
 from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.references import published_of_view, published_parts
 from lmms_eval_tasks.utils.scoring.compare import compare_records
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, ROTATED, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, ROTATED, Outcome, Record, UnparsedReason, UnscoredReason
 
 RIGHT, WRONG, LOST, GONE = (C, C), (C, W), (P, C), (S, C)
 PHYSICS, TEMPORAL = "mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning"
@@ -274,3 +275,22 @@ def test_figures_of_a_view_show_what_is_published_of_that_view_alone() -> None:
         panels = section_of("cast_bench", view, grounding=GROUNDING, format=FORM).panels
         (panel,) = (panel for panel in panels if panel.title == "Accuracy against grounding")
         assert ("published" in {row[1] for row in panel.all_figures[0].table().texts()}) is beside
+
+
+def test_why_answers_were_not_read_stands_in_the_report_the_last_lines_and_the_file_of_scores() -> None:
+    stratum = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
+    records = [replace(one, stratum=stratum) for one in make_groups([RIGHT] * 4)]
+    unread: dict[str, Any] = {"outcome": Outcome.UNPARSED, "answered": None}
+    reasons = [UnparsedReason.DISAGREES, UnparsedReason.DISAGREES, UnparsedReason.EMPTY]
+    for place, (reason, said) in enumerate(zip(reasons, ("B", "A", None), strict=True)):
+        fields = {"official_answered": said, "official_correct": said == "A"}
+        records[place] = replace(records[place], unparsed_reason=reason, fields=fields, **unread)
+    run = make_run({PHYSICS: records})
+    counted = "3 of 8 unparsed (letter and text disagree 2, empty 1)"
+    (warning,) = run_warnings([run])
+    assert warning.endswith(f"{counted}. The official reader reads an option in 2 of these, the right one in 1.")
+    scores = scores_of(run)
+    assert scores.part(PHYSICS).unparsed == {"letter and text disagree": 2, "empty": 1}
+    assert sum(counted in line for line in closing_lines(scores, "out")) == 1
+    (part,) = scores_of(make_run({PHYSICS: records[4:]})).parts
+    assert "unparsed" not in part.model_dump(exclude_unset=True)
