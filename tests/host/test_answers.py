@@ -268,6 +268,33 @@ def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrup
         assert set(server.asked.values()) == {1} and server.most_at_once == at_once
 
 
+@pytest.mark.slow
+def test_a_request_of_openai_that_cannot_be_written_costs_itself_alone(tmp_path: Path, home: Path) -> None:
+    def run(broken: range, items: int = 12) -> list[str]:
+        world = World(tmp_path, items)
+
+        def write(number: int) -> list[Any]:
+            if number in broken:
+                raise ValueError(f"no frames in {number}")
+            return [{"role": "user", "content": [{"type": "text", "text": f"Item {number}"}]}]
+
+        requests = world.requests()
+        for number, request in enumerate(requests):
+            ask = lambda row, number=number: write(number)  # noqa: E731
+            request.arguments = (*request.args[:1], ask, *request.args[1:2], *request.args[3:])
+        model = OpenAICompatible(base_url=server.url, api_key="none", num_concurrent=3, max_retries=1)
+        return world.run(model, requests)[0]
+
+    with JudgeServer(lambda prompt, before: Say(f"To {prompt}"), protocol="HTTP/1.1") as server:
+        said = run(range(2, 8))
+        failed = {number: f"[LMMS_EVAL_REQUEST_FAILED] ValueError: no frames in {number}" for number in range(2, 8)}
+        assert said == [failed.get(number, f"To Item {number}") for number in range(12)]
+        assert run(range(0)) == [f"To Item {number}" for number in range(12)]
+        assert set(server.asked.values()) == {1} and len(server.asked) == 12
+        with pytest.raises(ValueError, match="no frames in"):
+            run(range(12, 200), items=200)
+
+
 def test_batches_are_those_of_a_whole_run_and_other_peoples_tasks_are_asked_at_once(world: World) -> None:
     theirs = world.requests(task="theirs")
     for sizes in ([5, 2, 2, 1], [5]):
