@@ -567,8 +567,8 @@ def read_evidence_settings(
         what = "Expected min_pixels and max_pixels, the first not the larger"
         problems.add(where, f"{what}, but got {least} and {most}.")
     hits = _read_hits(kwargs, environment.get(MATCHING), problems)
-    chosen = {"overridden": bool(overridden), "rematched": bool(environment.get(MATCHING))}
-    return EvidenceSettings(prompt, convention, limits, hits, **chosen)
+    rematched = bool(environment.get(MATCHING))
+    return EvidenceSettings(prompt, convention, limits, hits, overridden=bool(overridden), rematched=rematched)
 
 
 def _read_variable(text: str, problems: Problems) -> dict[str, Any]:
