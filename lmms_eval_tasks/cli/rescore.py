@@ -79,10 +79,10 @@ def _show(rescored: Rescored, with_scores: bool) -> None:
         table.add_row(change.name, change.score, _number(change.old), _number(change.new))
     if scores:
         console.print(table)
-    for lacking, of in (("the run lacks", "old"), ("only the run has", "new")):
+    for lacking, side in (("the run lacks", "old"), ("only the run has", "new")):
         names: dict[str, list[str]] = {}
         for change in listed:
-            if getattr(change, of) == ABSENT:
+            if getattr(change, side) == ABSENT:
                 names.setdefault(change.name, []).append(change.score)
         for task, missing in names.items():
             console.print(f"{task}: {lacking} {summarize_names(missing, 12)}")
