@@ -25,6 +25,7 @@ PAGES = {
     "index.md": ROOT / "README.md",
     "contributing.md": ROOT / "CONTRIBUTING.md",
     "changelog.md": ROOT / "CHANGELOG.md",
+    "security.md": ROOT / "SECURITY.md",
     "measurements.md": ROOT / "benchmarks/README.md",
     **{path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))},
     **{f"benchmarks/{path.parent.name}.md": path for path in sorted(ROOT.glob("lmms_eval_tasks/*/README.md"))},
