@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -149,17 +148,20 @@ def _check_actions(graph: ClipGraph, where: str, issues: Problems) -> None:
             if (link.cause, link.effect) in pairs:
                 issues.add(field, "Expected each once, but got again", f"{link.cause} to {link.effect} {place}")
             pairs.add((link.cause, link.effect))
-    _check_cycle(graph, where, issues)
+    between_two = ((link.cause, link.effect) for link in graph.links if link.cause != link.effect)
+    if cycle := find_cycle(between_two):
+        issues.add("links", "Expected no action to cause itself, but got", f"{cycle} ({where})", CUT_CYCLE)
 
 
-def _check_cycle(graph: ClipGraph, where: str, issues: Problems) -> None:
+def find_cycle(links: Iterable[tuple[str, str]]) -> str:
+    """A chain of links by which an action would cause itself, as "a to b to a"; empty where there is none."""
     import networkx as nx
 
-    linked = nx.DiGraph((link.cause, link.effect) for link in graph.links if link.cause != link.effect)
-    with suppress(nx.NetworkXNoCycle):
-        cycle = [cause for cause, _ in nx.find_cycle(linked)]
-        names = " to ".join([*cycle, cycle[0]])
-        issues.add("links", "Expected no action to cause itself, but got", f"{names} ({where})", CUT_CYCLE)
+    try:
+        cycle = [cause for cause, _ in nx.find_cycle(nx.DiGraph(links))]
+    except nx.NetworkXNoCycle:
+        return ""
+    return " to ".join([*cycle, cycle[0]])
 
 
 def _check_question(question: CounterfactualQuestion, where: str, graph: ClipGraph | None, issues: Problems) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from lmms_eval_tasks.construct.countervqa.takes import Take, numbered, read_value
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
-from lmms_eval_tasks.countervqa.release import ClipGraph
+from lmms_eval_tasks.countervqa.release import CUT_CYCLE, ClipGraph, find_cycle
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import ReleaseRow, mismatch, read_rows, validate_value
 from lmms_eval_tasks.utils.core.text import describe
@@ -40,6 +40,13 @@ def causal_graph(actions: Sequence[str], links: Iterable[Pair]) -> nx.DiGraph:
     return graph
 
 
+def check_graph(actions: Sequence[str], links: TakeLinks, where: str, problems: Problems) -> None:
+    """Check the links of a clip, and the pairs that are known to be none."""
+    check_links(actions, links.known(), where, problems)
+    if cycle := find_cycle(pair for pair in links.links if pair[0] != pair[1]):
+        problems.add(where, f"Expected no action to cause itself, but got {cycle}.", remedy=CUT_CYCLE)
+
+
 def check_links(actions: Sequence[str], links: Sequence[tuple[str, str]], where: str, problems: Problems) -> None:
     for action, number in Counter(actions).items():
         if number > 1:
@@ -56,79 +63,11 @@ def check_links(actions: Sequence[str], links: Sequence[tuple[str, str]], where:
             problems.add(where, f"Expected each link once, but got that from {pair} {number} times.")
 
 
-STEPS = 300_000
-"""Links that the search of a cyclic graph looks at; a fraction of a second."""
-
-
-@dataclass(frozen=True)
-class Depth:
-    """Length of the longest simple path, in links: of the longest that was found, and what no path is longer than."""
-
-    edges: int
-    bound: int
-
-
-def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
-    """Links of the longest simple path of a graph; 0 for a graph without links.
-
-    In a graph with cycles, each strongly connected part is searched, the last first; what follows a part is known.
-    """
+def causal_depth(links: nx.DiGraph) -> int:
+    """Links of the longest chain of a graph, which has no cycle; 0 for a graph without links."""
     import networkx as nx
 
-    if nx.is_directed_acyclic_graph(links):
-        longest = int(nx.dag_longest_path_length(links, weight=None)) if links.number_of_edges() else 0
-        return Depth(longest, longest)
-    parts = nx.condensation(links)
-    part_of, members = parts.graph["mapping"], dict[int, list[Any]]()
-    for node in links:
-        members.setdefault(part_of[node], []).append(node)
-    found, bound = dict[Any, int](), dict[Any, int]()
-    steps_left, starts_left = steps, len(links)
-    for part in reversed(list(nx.topological_sort(parts))):
-        here = members[part]
-        inside = {node: [after for after in links[node] if part_of[after] == part] for node in here}
-        for successors in inside.values():
-            # What has few ways on is visited while it can still be left.
-            successors.sort(key=lambda after: len(inside[after]))
-        outside = {node: [after for after in links[node] if part_of[after] != part] for node in here}
-        tails, tail_bounds = (
-            {node: max((1 + known[after] for after in outside[node]), default=0) for node in here}
-            for known in (found, bound)
-        )
-        most = len(here) - 1
-        for start in here:
-            elsewhere = max((tail for node, tail in tail_bounds.items() if node != start), default=-most)
-            bound[start] = max(tail_bounds[start], most + elsewhere)
-            # Enough for some paths through the whole part, as long as there are steps for it.
-            share = max(steps_left // starts_left, min(steps_left, 20 * most))
-            found[start], used, complete = _longest_from(start, inside, tails, bound[start], share)
-            if complete and tails == tail_bounds:
-                bound[start] = found[start]
-            steps_left -= used
-            starts_left -= 1
-    return Depth(max(found.values()), max(bound.values()))
-
-
-def _longest_from(
-    start: Any, inside: Mapping[Any, Sequence[Any]], tails: Mapping[Any, int], enough: int, steps: int
-) -> tuple[int, int, bool]:
-    """Search the simple paths from a node in its part, each with what follows the part: the longest, the links looked
-    at, and whether the search was ended by nothing but its end."""
-    longest, used = tails[start], 0
-    path, ahead = {start: None}, [iter(inside[start])]
-    while ahead and longest < enough:
-        after = next((node for node in ahead[-1] if node not in path), None)
-        if after is None:
-            ahead.pop()
-            path.popitem()
-            continue
-        if used >= steps:
-            return longest, used, False
-        used += 1
-        longest = max(longest, len(path) + tails[after])
-        path[after] = None
-        ahead.append(iter(inside[after]))
-    return longest, used, True
+    return int(nx.dag_longest_path_length(links, weight=None))
 
 
 def _action_id(value: object) -> str:
@@ -202,7 +141,7 @@ def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
         unlinked = graph.unlinked
         judged = None if unlinked is None else frozenset((link.cause, link.effect) for link in unlinked)
         linked[name] = TakeLinks(links, judged, actions)
-        check_links(actions, linked[name].known(), where, problems)
+        check_graph(actions, linked[name], where, problems)
     Problems().extend(issues).extend(problems).raise_if_any(title)
     return linked
 
@@ -229,7 +168,7 @@ def links_of_takes(
         if fewer := len(links[take.uid].links) - len(usable.links):
             problems.warn("Takes with links of descriptions that are left out", f"{take.uid}: {fewer}")
         actions = [action.id for action in take.actions]
-        check_links(actions, usable.known(), f"{file.name}, take {describe(take.uid)}", problems)
+        check_graph(actions, usable, f"{file.name}, take {describe(take.uid)}", problems)
         checked[take.uid] = usable
     problems.raise_if_any("The links cannot be used", "nothing was built")
     return checked, problems.warnings()
@@ -242,7 +181,7 @@ FILTERS = ("ANCD", "depth", "CNDA")
 @dataclass(frozen=True)
 class GraphMeasures:
     ancd: float | None
-    depth: Depth
+    depth: int
     cnda: float | None
 
 

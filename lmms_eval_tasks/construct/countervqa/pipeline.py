@@ -145,8 +145,7 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
             {
                 "take": row.id,
                 "ancd": row.measures.ancd,
-                "depth": row.measures.depth.edges,
-                "depth_bound": row.measures.depth.bound,
+                "depth": row.measures.depth,
                 "cnda": row.measures.cnda,
                 "removed_by": list(config.failed(row.measures)),
             }

@@ -164,7 +164,7 @@ class CounterVqaConfig(BuildConfig):
         """The filters that a graph does not pass."""
         least = (0.0, 0, 0.0) if self.naive else (self.min_ancd, self.min_depth, self.min_cnda)
         # A path of that length was found, however long the longest is.
-        values = (measures.ancd, measures.depth.edges, measures.cnda)
+        values = (measures.ancd, measures.depth, measures.cnda)
         found = zip(FILTERS, values, least, strict=True)
         return tuple(name for name, value, wanted in found if value is None or value < wanted)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import networkx as nx
@@ -13,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
-    Depth,
     GraphMeasures,
+    TakeLinks,
     adjacent_noncausal_density,
     causal_depth,
     causal_graph,
+    check_graph,
     check_links,
     mean_outlier_scores,
 )
@@ -33,14 +33,6 @@ GRAPHS = {
     # a causes b and c, and both cause d: a-b and c-d are linked, b-c is not.
     "diamond": ("abcd", "ab ac bd cd", 1 / 3, 2),
     "diamond with its chord": ("abcd", "ab ac bc bd cd", 0.0, 3),
-    # The longest simple path of a cycle of three has two links.
-    "cycle": ("abc", "ab bc ca", 0.0, 2),
-    "two that cause each other": ("ab", "ab ba", 0.0, 1),
-    # Into the cycle, around it and out of it: a-b, b-c, c-d, d-e.
-    "cycle with a way in and out": ("abcde", "ab bc cd db de", 0.0, 4),
-    # One has to leave the cycle at b, where it is entered, so d and c cannot be visited before.
-    "cycle that is left where it is entered": ("abcde", "ab bc cd db be", 0.25, 3),
-    "two cycles": ("abcd", "ab ba bc cd dc", 0.0, 3),
     "isolated actions": ("abc", "", 1.0, 0),
     "isolated one in the middle": ("abc", "ac", 1.0, 1),
     "link against time": ("ab", "ba", 0.0, 1),
@@ -53,7 +45,7 @@ GRAPHS = {
 def test_measures_by_hand(actions: str, links: str, density: float | None, depth: int) -> None:
     graph = causal_graph(actions, [(link[0], link[1]) for link in links.split()])
     assert adjacent_noncausal_density(graph) == (None if density is None else pytest.approx(density))
-    assert causal_depth(graph) == Depth(depth, depth)
+    assert causal_depth(graph) == depth
 
 
 def test_a_pair_of_which_nothing_is_known_does_not_count_as_one_without_a_link() -> None:
@@ -68,14 +60,21 @@ def test_every_fault_of_a_graph_is_in_one_message(expected: Expected) -> None:
     expected("\n".join(problems.first))
 
 
+def test_links_that_lead_back_are_refused(expected: Expected) -> None:
+    problems = Problems()
+    check_graph("abc", TakeLinks((("a", "b"), ("b", "c"), ("c", "a"))), "take 7", problems)
+    check_graph("ab", TakeLinks((("a", "b"),), frozenset({("b", "a")})), "take 8", problems)
+    expected("\n".join(problems.first))
+
+
 Links = set[tuple[int, int]]
 
 
 @st.composite
 def small_graphs(draw: st.DrawFn) -> tuple[int, Links]:
-    """A number of actions and links among them, in any direction."""
+    """A number of actions and links among them, none of which leads back."""
     number = draw(st.integers(0, 6))
-    pairs = [(one, other) for one in range(number) for other in range(number) if one != other]
+    pairs = [(one, other) for one in range(number) for other in range(one + 1, number)]
     return number, draw(st.sets(st.sampled_from(pairs))) if pairs else set()
 
 
@@ -98,33 +97,15 @@ def test_a_small_graph_has_the_depth_of_trying_every_path_whatever_its_actions_a
     number, links = graph
     made, names = make(number, links), list(range(100, 100 + number))
     depth, density = causal_depth(made), adjacent_noncausal_density(made)
-    assert depth.edges == depth.bound == longest_by_trying_all(made)
+    assert depth == longest_by_trying_all(made)
     assert density is None if number < 2 else 0.0 <= density <= 1.0  # type: ignore[operator]
     chance.shuffle(names)  # type: ignore[attr-defined]
     other = causal_graph([str(name) for name in names], [(str(names[a]), str(names[b])) for a, b in links])
     assert (causal_depth(other), adjacent_noncausal_density(other)) == (depth, density)
 
 
-@settings(max_examples=15)
-@given(st.integers(0, 10**6), st.floats(0.01, 0.3))
-def test_a_bounded_depth_is_said_to_be_bounded(seed: int, density: float) -> None:
-    links = nx.gnp_random_graph(30, density, seed=seed, directed=True)
-    few, many = causal_depth(links, steps=60), causal_depth(links, steps=5_000)
-    for depth in (few, many):
-        assert 0 <= depth.edges <= depth.bound <= 29
-    # What one search has found lies within the bound of the other.
-    assert many.edges <= few.bound and few.edges <= many.bound
-
-
-@pytest.mark.slow
-def test_large_graphs_take_little_time_and_no_deep_recursion() -> None:
-    links = nx.gnp_random_graph(60, 0.05, seed=1, directed=True)
-    assert not nx.is_directed_acyclic_graph(links)
-    start = time.process_time()
-    depth = causal_depth(links)
-    assert time.process_time() - start < 1.0 and 20 < depth.edges <= depth.bound <= 59
-    assert causal_depth(nx.path_graph(1500, nx.DiGraph)) == Depth(1499, 1499)
-    assert causal_depth(nx.cycle_graph(1200, nx.DiGraph)) == Depth(1199, 1199)
+def test_a_long_chain_needs_no_deep_recursion() -> None:
+    assert causal_depth(nx.path_graph(1500, nx.DiGraph)) == 1499
 
 
 VECTORS = {"east": (2.0, 0.0), "north": (0.0, 5.0), "west": (-1.0, 0.0), "nothing": (0.0, 0.0)}
@@ -165,11 +146,11 @@ def test_any_text_has_an_outlier_score(graphs: list[list[str]]) -> None:
 
 
 def test_filters_say_which_a_graph_fails() -> None:
-    def failed(ancd: float | None, depth: int, cnda: float | None, bound: int = 0) -> Sequence[str]:
-        return CounterVqaConfig().failed(GraphMeasures(ancd, Depth(depth, max(depth, bound)), cnda))
+    def failed(ancd: float | None, depth: int, cnda: float | None) -> Sequence[str]:
+        return CounterVqaConfig().failed(GraphMeasures(ancd, depth, cnda))
 
     assert failed(0.2, 3, 0.12) == ()
     assert failed(0.19, 5, 0.5) == ("ANCD",)
-    assert failed(0.5, 2, 0.5) == failed(0.5, 2, 0.5, bound=9) == ("depth",)
+    assert failed(0.5, 2, 0.5) == ("depth",)
     assert failed(0.5, 3, 0.11) == ("CNDA",)
     assert failed(None, 0, None) == ("ANCD", "depth", "CNDA")
