@@ -66,8 +66,10 @@ def choose_prompt(
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
     environment: Mapping[str, str] = os.environ,
 ) -> Prompt:
-    """The prompt that a task's configuration or LMMS_EVAL_TASKS_PROMPT names: one of ours, or one that `find`
-    knows. One with other fields than the task's is refused: it would leave the options out, say.
+    """The prompt that a task's configuration or LMMS_EVAL_TASKS_PROMPT names: one of ours, or one that `find` knows.
+
+    One with other fields than the task's is refused: it would leave the options out, say. The benchmark's own, which
+    `find` knows, may have fewer, for its author made them so.
     """
     chosen = environment.get(PROMPT) or str((kwargs or {}).get("prompt", DEFAULT))
     if chosen in prompt_ids() or (find is None and chosen != OFFICIAL):
@@ -79,7 +81,7 @@ def choose_prompt(
             f"Expected {PROMPT} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: one of the tasks has no "
             "official prompt. Run that task by itself without it."
         )
-    if prompt.fields != fields:
+    if prompt.fields != fields and (chosen in prompt_ids() or not prompt.fields < fields):
         fit = ", ".join(prompt_id for prompt_id in prompt_ids() if read_prompt(prompt_id).fields == fields)
         raise InputError(
             f"Expected a prompt with {' and '.join(sorted(fields, reverse=True))}, one of {fit}, but got "
@@ -270,7 +272,8 @@ def prompt_reader(
 
     Args:
         find: Finds the benchmark's own prompts by name, such as ``official``; None where it has none.
-        fields: What the task asks with: the fields that a prompt's text has to have.
+        fields: What the task asks with: the fields that a prompt's text has to have; one that `find` gives may have
+            fewer.
         default: Id of the prompt where the configuration names none; without it ``mcq_letter``.
 
     Returns:

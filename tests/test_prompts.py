@@ -21,7 +21,7 @@ from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, DESCRIBE
 from lmms_eval_tasks.mvp.benchmark import CARD, OURS, official_prompt
-from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, read_prompt, sha256
+from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, prompt_reader, read_prompt, sha256
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, Prompt
 from lmms_eval_tasks.utils.core.text import PROMPT
@@ -47,6 +47,15 @@ def test_a_prompt_that_is_unknown_or_does_not_suit_is_refused(
     said += sorted({refusal(check_choice, benchmark) for benchmark in registry().benchmarks})
     # Which prompts there are is no matter of this test.
     expected(re.sub(r"one of [\w, ]+, but", "one of …, but", "\n\n".join(said)))
+
+
+def test_a_benchmarks_own_prompt_may_ask_with_fewer_fields_and_never_with_others() -> None:
+    own = {"official": "{question}", "plain": "Answer.", "another": "{question} {goal}"}
+    read = prompt_reader(lambda name: Prompt(name, own[name]), default="mcq_letter")
+    assert [read({"prompt": name}, {}).prompt.text for name in ("official", "plain")] == ["{question}", "Answer."]
+    assert "Expected a prompt with question and options" in refusal(read, {"prompt": "another"}, {})
+    # One of this installation was not made for the task, and would leave the options out.
+    assert "but got 'intphys2', which has question." in refusal(read, {"prompt": "intphys2"}, {})
 
 
 def test_the_environment_wins_over_the_task_and_a_signature_moves_with_the_text(

@@ -25,15 +25,11 @@ surprise_doc_to_text, surprise_process_results = doc_to_text, process_results
 
 PROMPT = "intphys2"
 """Id of our own prompt."""
-IMPORTED = "intphys2-other-"
-"""How the ids of imported prompts begin."""
 NUMBERED = "official_"
 """How the tasks that ask with one of them name it: with its place in the script, from 0."""
 COUNT = 3
 SHORTEST = 80
 """Characters; other texts of the script are short."""
-
-_OURS = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 
 
 def read_text(path: Path, number: int) -> str:
@@ -98,7 +94,7 @@ OFFICIAL_PROMPTS = ThreePrompts(
         for number in range(COUNT)
     )
 )
-_THEIRS = prompt_reader(OFFICIAL_PROMPTS.find, fields=frozenset())
+_READER = prompt_reader(OFFICIAL_PROMPTS.find, fields=frozenset({"question"}), default=PROMPT)
 
 
 def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:
@@ -109,8 +105,7 @@ def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> 
             f"Expected no LMMS_EVAL_TASKS_PROMPT where tasks ask with prompts of their own, here {own}, but got "
             f"{everywhere}. Unset it, or run intphys2_main with it."
         )
-    theirs = (everywhere or own).startswith(("official", IMPORTED))
-    return (_THEIRS if theirs else _OURS)(kwargs, environment)
+    return _READER(kwargs, environment)
 
 
 def asks_for_digit(prompt: Prompt) -> bool:

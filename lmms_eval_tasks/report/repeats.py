@@ -114,7 +114,7 @@ def _count_groups(metric: Metric, records: bootstrap.Records) -> Mapping[Key, Co
     for place, units in metric.units(records).items():
         for unit in units:
             total, number = counts.get((place, unit.group), (0.0, 0.0))
-            counts[place, unit.group] = (total + metric.transform(unit.value), number + 1.0)
+            counts[place, unit.group] = (total + metric.transform(unit.weight * unit.value), number + unit.weight)
     return counts
 
 

@@ -7,9 +7,12 @@ import importlib
 import inspect
 import json
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from pydoc import locate
@@ -53,11 +56,26 @@ from lmms_eval_tasks.utils.data.home import read_manifest, read_table
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 from lmms_eval_tasks.utils.submission.form import Built, OfficialForm, Table
 
+_NAMED = re.compile(r"^(?:task|group):[ \t]*['\"]?([\w.-]+)['\"]?[ \t]*$", re.MULTILINE)
+
+
+@cache
+def names_of_lmms_eval() -> frozenset[str]:
+    """The names of lmms-eval's own tasks and groups, which are read without importing it."""
+    spec = find_spec("lmms_eval")
+    folders = [Path(place) / "tasks" for place in (spec and spec.submodule_search_locations) or ()]
+    files = (file for folder in folders for file in folder.rglob("*.yaml"))
+    return frozenset(name for file in files for name in _NAMED.findall(file.read_text("utf-8", errors="replace")))
+
 
 def check_runnable(benchmark: Benchmark) -> Problems:
-    """Check for faults in a benchmark's tasks that would stop a run: functions that cannot be loaded, settings that
-    cannot be read."""
+    """Check for faults in a benchmark's tasks that would stop a run: names that lmms-eval has too, functions that
+    cannot be loaded, settings that cannot be read."""
     problems = check_functions(benchmark, hooks.__name__)
+    for name in sorted(task_configs(benchmark.folder).keys() & names_of_lmms_eval() - benchmark.replaces):
+        what = f"Expected a name that lmms-eval's own tasks do not have, but got {name}."
+        remedy = "choose another, or name it in `replaces` of the benchmark, where it stands for lmms-eval's."
+        problems.add(file_of(benchmark.folder, name), what, remedy=remedy)
     for name, task in registry().tasks_of(benchmark.name).items():
         _check_settings(task, file_of(benchmark.folder, name), task_configs(benchmark.folder)[name], problems)
     return problems

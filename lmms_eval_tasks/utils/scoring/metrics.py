@@ -41,6 +41,7 @@ class ScoreUnit(NamedTuple):
     group: str
     members: frozenset[Member]
     value: float
+    weight: float = 1.0
 
     @property
     def key(self) -> tuple[str, frozenset[Member]]:
@@ -66,6 +67,8 @@ class Metric:
         title: In reports.
         value: What a record contributes, in the score's unit before `transform`; None where it is unscored.
         applies: Whether a record counts in the score at all, for breakdowns.
+        weight: How much a record's value counts in the mean, above 0, such as how many steps an order has; by default
+            all count alike.
         together: How many members a group needs if they count only together; the group's value is then the least of
             theirs, so that one wrong member makes it wrong. None where items count one by one.
         stratum: Names a record's stratum, if the score is an unweighted mean over strata.
@@ -86,8 +89,8 @@ class Metric:
             are scored; ``whole``: `value` is given the record of the first sample, which has the others.
 
     Raises:
-        ValueError: for a kind or errors that there are not, and for plain errors of a score with groups, strata or a
-            contrast.
+        ValueError: for a kind or errors that there are not, for plain errors of a score with groups, strata or a
+            contrast, and for weights where items are not the units of a mean or it has errors.
     """
 
     name: str
@@ -106,6 +109,7 @@ class Metric:
     higher_is_better: bool | None = True
     errors: Errors = "none"
     across: Across = "mean"
+    weight: Callable[[Record], float] | None = None
 
     def __post_init__(self) -> None:
         for name, value, known in (("kind", self.kind, get_args(Kind)), ("errors", self.errors, get_args(Errors))):
@@ -113,6 +117,8 @@ class Metric:
                 raise ValueError(f"Expected {name} of {self.name}, one of {', '.join(known)}, but got {value!r}.")
         if self.errors == "plain" and (self.together or self.stratum or self.contrast):
             raise ValueError(f"Expected other errors of {self.name} than plain ones: its items do not count alone.")
+        if self.weight and (self.kind != "mean" or self.together or self.errors != "none"):
+            raise ValueError(f"Expected weights of a mean of items without errors, but {self.name} is another score.")
 
     @classmethod
     def total(cls, name: str, title: str, value: Callable[[Record], float]) -> Metric:
@@ -144,7 +150,7 @@ class Metric:
             orders[name] = item.get(ORDERS, 0)
         samples = [
             self._units(
-                ((name, None), str(one.get("group_id", "")), one["value"], _place(one))
+                ((name, None), str(one.get("group_id", "")), one["value"], _place(one), one.get("weight", 1.0))
                 for name, one in ((name, ones[sample]) for name, ones in asked.items() if sample < len(ones))
             )
             for sample in range(max(map(len, asked.values()), default=1))
@@ -180,10 +186,11 @@ class Metric:
     def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
         value, applies, places = self.value, self.applies, self._places
         only = None if self.stratum or self.contrast else _place({})
+        weight = self.weight or (lambda record: 1.0)
         return self._units(
-            ((record.item_id, record.expected), record.group_id, value(record), only or _place(places(record)))
-            for record in records
-            if applies(record)
+            ((one.item_id, one.expected), one.group_id, value(one), only or _place(places(one)), weight(one))
+            for one in records
+            if applies(one)
         )
 
     def _join(self, each: Sequence[Units], need: Mapping[str, int], rotated: bool) -> dict[Stratum, list[ScoreUnit]]:
@@ -211,28 +218,30 @@ class Metric:
             return sum(map(len, units.values()))
         if self.kind == "total":
             return round(sum(unit.value for counted in units.values() for unit in counted))
-        means = {place: mean_of_known(unit.value for unit in counted) for place, counted in units.items()}
+        means = {place: _mean(counted) for place, counted in units.items()}
         one, other = (mean_of_known(mean for (side, _), mean in means.items() if side is of) for of in (True, False))
         if one is None or (self.contrast and other is None):
             return None
         return self.transform(one - other if self.contrast and other is not None else one)
 
     def _places(self, record: Record) -> dict[str, Any]:
-        named = {"stratum": self.stratum, "contrast": self.contrast}
+        named = {"stratum": self.stratum, "contrast": self.contrast, "weight": self.weight}
         return {name: place(record) for name, place in named.items() if place}
 
-    def _units(self, items: Iterable[tuple[Member, str, float | None, Stratum]]) -> dict[Stratum, list[ScoreUnit]]:
+    def _units(
+        self, items: Iterable[tuple[Member, str, float | None, Stratum, float]]
+    ) -> dict[Stratum, list[ScoreUnit]]:
         """Group items with their groups, values and strata into the units that count; strata in order of first
         appearance."""
         if not self.together:
             alone: dict[Stratum, list[ScoreUnit]] = {}
-            for name, group, value, place in items:
+            for name, group, value, place, weight in items:
                 units = alone.setdefault(place, [])
                 if value is not None:
-                    units.append(ScoreUnit(group, frozenset((name,)), value))
+                    units.append(ScoreUnit(group, frozenset((name,)), value, weight))
             return alone
         found: dict[Stratum, dict[str, list[tuple[Member, float | None]]]] = {}
-        for name, group, value, place in items:
+        for name, group, value, place, _ in items:
             found.setdefault(place, {}).setdefault(group, []).append((name, value))
         return {
             place: [unit for group, members in groups.items() for unit in self._whole(group, members)]
@@ -256,7 +265,7 @@ class Metric:
 
     def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
         """The same score for each of a stratum column's values."""
-        return tuple(self.within(value, partial(_has, column, value)) for value in values)
+        return tuple(self.within(value.replace(" ", "_"), partial(_has, column, value)) for value in values)
 
 
 def _as_mapping(item: Item) -> Mapping[str, Any]:
@@ -279,7 +288,7 @@ def sum_groups(units: Units) -> dict[Stratum, list[Counts]]:
         groups: dict[str, Counts] = {}
         for unit in units[place]:
             total, number = groups.get(unit.group, (0.0, 0.0))
-            groups[unit.group] = (total + unit.value, number + 1.0)
+            groups[unit.group] = (total + unit.weight * unit.value, number + unit.weight)
         strata[place] = list(groups.values())
     return strata
 
@@ -291,6 +300,11 @@ def count_groups(units: Units) -> int:
 
 def count_items(units: Units) -> int:
     return len({member for counted in units.values() for unit in counted for member in unit.members})
+
+
+def _mean(units: Iterable[ScoreUnit]) -> float | None:
+    weighted = [(unit.weight * unit.value, unit.weight) for unit in units]
+    return fsum(value for value, _ in weighted) / fsum(weight for _, weight in weighted) if weighted else None
 
 
 def mean_of_known(scores: Iterable[float | None]) -> float | None:

@@ -101,6 +101,39 @@ def test_strata_weigh_alike_whatever_their_size() -> None:
     assert (count_groups(units), count_items(units)) == (2, 4)
 
 
+def test_a_weighted_mean_counts_each_item_by_its_weight() -> None:
+    """As steps of orders count: of 4 and 2 of them, 25 and 100 percent right are 3 of 6."""
+    weighted = replace(
+        RIGHT, name="steps", value=lambda one: one.fields["share"], weight=lambda one: one.fields["size"]
+    )
+    four, two = (
+        record(True, group).with_fields(share=share, size=size)
+        for group, share, size in (("a", 25.0, 4), ("b", 100.0, 2))
+    )
+    assert weighted.score_records([four, two]) == pytest.approx(100 * 3 / 6)
+    assert weighted.score([weighted.item(one) for one in (four, two)]) == weighted.score_records([four, two])
+    assert sum_groups(weighted.units([four, two])) == {(True, ""): [(100.0, 4.0), (200.0, 2.0)]}
+    unscored = replace(four, item_id="c", group_id="c").with_fields(share=None, size=9)
+    assert weighted.score_records([four, two, unscored]) == weighted.score_records([four, two])
+    # Strata weigh alike, and items within them by their weights; so do the samples of an item.
+    part = replace(weighted, stratum=lambda one: one.stratum["part"])
+    other = replace(two, item_id="d", group_id="d", stratum={"part": "other"})
+    assert part.score_records([four, two, other]) == pytest.approx((50 + 100) / 2)
+    twice = replace(four, sample=1, samples=(replace(four, sample=2).with_fields(share=75.0, size=4),))
+    assert weighted.score_records([twice, two]) == pytest.approx(100 * 4 / 6)
+    for misfit in ({"together": 2}, {"kind": "total"}, {"errors": "clustered"}):
+        with pytest.raises(
+            ValueError, match="Expected weights of a mean of items without errors, but steps is another"
+        ):
+            replace(weighted, **misfit)
+
+
+def test_breakdowns_by_a_column_are_named_without_spaces() -> None:
+    (metric,) = RIGHT.by("part", ["Make Pancakes"])
+    assert (metric.name, metric.title) == ("right_Make_Pancakes", "Make Pancakes")
+    assert metric.score_records([record(True, part="Make Pancakes"), record(False, part="other")]) == 100
+
+
 def test_a_contrast_is_the_difference_of_its_sides_and_needs_both() -> None:
     right, wrong = pairs((True, True), (True, False), part="yes"), pairs((False, True), part="no")
     assert CONTRAST.score_records(right + wrong) == pytest.approx(75 - 50)
