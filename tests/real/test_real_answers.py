@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from evidence_page import table_below
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import grade_items
 from lmms_eval_tasks.utils.scoring.bootstrap import interval
-from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY, score_tasks
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, Metric, score_tasks
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason
 
 ANSWERS = Path(__file__).with_name("answers.jsonl")
 BLIND = "_blind"
@@ -32,38 +32,41 @@ def answers() -> tuple[Mapping[str, Any], ...]:
 
 
 @cache
-def records() -> Mapping[str, list[Record]]:
-    """What becomes of the answers, by the task; MVP's parts are one."""
+def records() -> Mapping[str, Mapping[str, list[Record]]]:
+    """What becomes of the answers, by the task or the group, and by its parts."""
     asked: defaultdict[str, list[tuple[Mapping[str, Any], str]]] = defaultdict(list)
     for line in answers():
         asked[line["task"]].append((line["row"], line["response"]))
-    found: defaultdict[str, list[Record]] = defaultdict(list)
+    found: defaultdict[str, dict[str, list[Record]]] = defaultdict(dict)
     for name, items in asked.items():
         # What is asked blind is graded as what is shown.
         graded = grade_items(registry().tasks[name.removesuffix(BLIND)], items)
-        found["mvp_mini_blind" if name.startswith("mvp_mini_") else name] += graded
+        found["mvp_mini_blind" if name.startswith("mvp_mini_") else name][name] = graded
     return found
 
 
 def cells(name: str) -> dict[str, str]:
     """A task's row of the page."""
-    own = records()[name]
+    parts = records()[name].values()
+    own = [record for part in parts for record in part]
     counted = Counter(record.outcome for record in own)
     reasons = Counter(record.unparsed_reason.value for record in own if record.unparsed_reason)
-    pairs = PAIR_ACCURACY.units(own)
+    task = registry().tasks[next(iter(records()[name])).removesuffix(BLIND)]
+    paired = PAIR_ACCURACY in task.kind.metrics
     return {
         "answers": str(len(own)),
         "right": str(counted[Outcome.CORRECT]),
         "wrong": str(counted[Outcome.WRONG]),
         "unparsed": ", ".join(f"{number} {reason}" for reason, number in reasons.most_common()) or "0",
-        "single, %": f"{score_tasks(SINGLE_ACCURACY, [SINGLE_ACCURACY.units(own)]):.1f}",
-        "pairs, %": with_interval(pairs) if pairs else "no pairs",
+        "pairs, %": with_interval(PAIR_ACCURACY, parts) if paired else "no pairs",
     }
 
 
-def with_interval(units: Any) -> str:
-    low, high = interval(PAIR_ACCURACY, [units], (0.0, 100.0))
-    return f"{score_tasks(PAIR_ACCURACY, [units]):.1f} [{low:.1f}, {high:.1f}]"
+def with_interval(metric: Metric, parts: Iterable[Sequence[Record]]) -> str:
+    """The mean over the parts, as a run prints it."""
+    units = [metric.units(part) for part in parts]
+    low, high = interval(metric, units, (0.0, 100.0))
+    return f"{score_tasks(metric, units):.1f} [{low:.1f}, {high:.1f}]"
 
 
 def test_the_page_has_what_our_readers_make_of_each_tasks_answers() -> None:
@@ -78,22 +81,16 @@ def test_every_answer_has_its_prompt_and_was_given_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "outcome"),
+    ("task", "start", "reason"),
     [
-        # It says a letter and another option's text: nothing can be known of what it means.
-        ("The correct answer is (C) The yellow block.", Outcome.UNPARSED),
-        # It says that nothing happens, which no option does.
-        ("The hand does not do anything with the blue ball.", Outcome.UNPARSED),
+        # Each says (C) and the text of another option, or of none.
+        ("causalvqa_debug_paired_blind", "The correct answer is (C) The yellow block.", UnparsedReason.DISAGREES),
+        # Its options are that the hand puts the ball somewhere, or takes it out.
+        ("mvp_mini_blind", "The hand does not do anything with the", UnparsedReason.NO_OPTION),
     ],
 )
-def test_what_the_model_says_of_no_option_is_not_taken_for_one(response: str, outcome: Outcome) -> None:
-    """By reading the answers: neither is a choice of an option where it was said."""
-    said = {(line["task"], line["row"]["item_id"]): line["response"] for line in answers()}
-    own = [
-        record
-        for name, graded in records().items()
-        for record in graded
-        for task in {line["task"] for line in answers() if line["task"] == name or name == "mvp_mini_blind"}
-        if said.get((task, record.item_id)) == response
-    ]
-    assert own and {record.outcome for record in own} == {outcome}
+def test_what_fits_no_option_is_taken_for_none(task: str, start: str, reason: UnparsedReason) -> None:
+    """Expected by reading the answers beside their options."""
+    said = {(line["task"], line["row"]["item_id"]) for line in answers() if line["response"].startswith(start)}
+    own = [record for name, part in records()[task].items() for record in part if (name, record.item_id) in said]
+    assert own and {record.unparsed_reason for record in own} == {reason}
