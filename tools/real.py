@@ -202,7 +202,8 @@ def build(place: Place, address: str) -> None:
             place.folder / "built" / kind, "--max-requests", str(REQUESTS),
             *(part for role in roles for part in ("--set", role)), fails=True,
         )  # fmt: skip
-        print(f"build {kind}: status {status}, {time.monotonic() - started:.0f} s", flush=True)
+        replies = sum(1 for path in (place.folder / "built" / kind / "replies").rglob("*") if path.is_file())
+        print(f"build {kind}: status {status}, {replies} replies, {time.monotonic() - started:.0f} s", flush=True)
         print(ending(place.log(f"build_{kind}")), flush=True)
 
 
