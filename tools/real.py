@@ -147,8 +147,9 @@ def asks(place: Place, address: str, tasks: Sequence[str], name: str, *more: str
 
 
 def kept(folder: Path) -> int:
-    """How many answers a run has on disk."""
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("answers/*/*.jsonl"))
+    """How many answers a run, or replies a build, has on disk."""
+    files = (*folder.glob("answers/*/*.jsonl"), *folder.glob("replies/*.jsonl"))
+    return sum(path.read_bytes().count(b"\n") for path in files)
 
 
 def blind(place: Place, address: str) -> None:
@@ -202,7 +203,7 @@ def build(place: Place, address: str) -> None:
             place.folder / "built" / kind, "--max-requests", str(REQUESTS),
             *(part for role in roles for part in ("--set", role)), fails=True,
         )  # fmt: skip
-        replies = sum(1 for path in (place.folder / "built" / kind / "replies").rglob("*") if path.is_file())
+        replies = kept(place.folder / "built" / kind)
         print(f"build {kind}: status {status}, {replies} replies, {time.monotonic() - started:.0f} s", flush=True)
         print(ending(place.log(f"build_{kind}")), flush=True)
 
