@@ -88,6 +88,7 @@ def rewarded(model: Any, tokenizer: Any, rows: Sequence[Mapping[str, Any]], step
     def reward(completions: Sequence[Any], columns: Sequence[Mapping[str, Any]], **_: Any) -> list[float]:
         given = [causal(said[0]["content"], one) for said, one in zip(completions, columns, strict=True)]
         means.append(statistics.fmean(given))
+        print(f"GRPO, step {len(means)}: causal reward {means[-1]:.3f}", flush=True)
         return given
 
     with tempfile.TemporaryDirectory(prefix="real_grpo") as folder:
@@ -148,7 +149,6 @@ def main() -> None:
         f"{shown}; {len(means)} steps of {ANSWERS} answers ({(time.monotonic() - started) / 60:.1f} minutes)",
         flush=True,
     )
-    print("GRPO by step: " + " ".join(f"{value:.2f}" for value in means), flush=True)
 
 
 if __name__ == "__main__":
