@@ -118,7 +118,7 @@ def served(place: Place) -> Iterator[str]:
         "--device", "cpu", "--dtype", "float32",
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}/v1"
-    # Where other programs have the cores, threads that wait for each other are eight times slower than one.
+    # Where other programs have the cores, threads that wait for each other are slower than one.
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     with ended(place.start("server", command, threads)) as process:
         while not answers(address):
