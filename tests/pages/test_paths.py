@@ -10,8 +10,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lmms_eval_tasks"
-LEFT_OUT = {".venv", "build", "site", "shared", "node_modules"}
-READMES = sorted(path for path in ROOT.rglob("README.md") if not LEFT_OUT & set(path.relative_to(ROOT).parts))
+LEFT_OUT = {"build", "site", "shared", "node_modules"}
+
+
+def is_ours(path: Path) -> bool:
+    """Whether it is of the repository, and not of an environment or of another folder that begins with a dot."""
+    parts = path.relative_to(ROOT).parts
+    return not LEFT_OUT & set(parts) and not any(part.startswith(".") for part in parts)
+
+
+READMES = sorted(filter(is_ours, ROOT.rglob("README.md")))
 GUIDE = ROOT / "CONTRIBUTING.md"
 
 CODE = re.compile(r"`([\w./*<>-]+)`")

@@ -1,0 +1,96 @@
+"""Answers of a released language model: what our readers make of them, and the table of docs/evidence.md.
+
+`answers.jsonl` are the answers of `make real` (part `blind`) by SmolLM2-135M-Instruct, with the rows of the sample that
+they are about. `tools/real_answers.py` wrote them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence_page import table_below
+
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.examples import grade_items
+from lmms_eval_tasks.utils.scoring.bootstrap import interval
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, Metric, score_tasks
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason
+
+ANSWERS = Path(__file__).with_name("answers.jsonl")
+BLIND = "_blind"
+
+
+@cache
+def answers() -> tuple[Mapping[str, Any], ...]:
+    return tuple(map(json.loads, ANSWERS.read_text(encoding="utf-8").splitlines()))
+
+
+@cache
+def records() -> Mapping[str, Mapping[str, list[Record]]]:
+    """What becomes of the answers, by the task or the group, and by its parts."""
+    asked: defaultdict[str, list[tuple[Mapping[str, Any], str]]] = defaultdict(list)
+    for line in answers():
+        asked[line["task"]].append((line["row"], line["response"]))
+    found: defaultdict[str, dict[str, list[Record]]] = defaultdict(dict)
+    for name, items in asked.items():
+        # What is asked blind is graded as what is shown.
+        graded = grade_items(registry().tasks[name.removesuffix(BLIND)], items)
+        found["mvp_mini_blind" if name.startswith("mvp_mini_") else name][name] = graded
+    return found
+
+
+def cells(name: str) -> dict[str, str]:
+    """A task's row of the page."""
+    parts = records()[name].values()
+    own = [record for part in parts for record in part]
+    counted = Counter(record.outcome for record in own)
+    reasons = Counter(record.unparsed_reason.value for record in own if record.unparsed_reason)
+    task = registry().tasks[next(iter(records()[name])).removesuffix(BLIND)]
+    paired = PAIR_ACCURACY in task.kind.metrics
+    return {
+        "answers": str(len(own)),
+        "right": str(counted[Outcome.CORRECT]),
+        "wrong": str(counted[Outcome.WRONG]),
+        "unparsed": ", ".join(f"{number} {reason}" for reason, number in reasons.most_common()) or "0",
+        "pairs, %": with_interval(PAIR_ACCURACY, parts) if paired else "no pairs",
+    }
+
+
+def with_interval(metric: Metric, parts: Iterable[Sequence[Record]]) -> str:
+    """The mean over the parts, as a run prints it."""
+    units = [metric.units(part) for part in parts]
+    low, high = interval(metric, units, (0.0, 100.0))
+    return f"{score_tasks(metric, units):.1f} [{low:.1f}, {high:.1f}]"
+
+
+def test_the_page_has_what_our_readers_make_of_each_tasks_answers() -> None:
+    table = table_below("A released language model")
+    assert {f"`{name}`": cells(name) for name in records()} == table
+
+
+def test_every_answer_has_its_prompt_and_was_given_once() -> None:
+    keys = [(line["task"], line["row"]["item_id"]) for line in answers()]
+    assert len(keys) == len({*keys}) == 146
+    assert all(line["prompt"] and line["response"] for line in answers())
+
+
+@pytest.mark.parametrize(
+    ("task", "start", "reason"),
+    [
+        # Each says (C) and the text of another option, or of none.
+        ("causalvqa_debug_paired_blind", "The correct answer is (C) The yellow block.", UnparsedReason.DISAGREES),
+        # Its options are that the hand puts the ball somewhere, or takes it out.
+        ("mvp_mini_blind", "The hand does not do anything with the", UnparsedReason.NO_OPTION),
+    ],
+)
+def test_what_fits_no_option_is_taken_for_none(task: str, start: str, reason: UnparsedReason) -> None:
+    """Expected by reading the answers beside their options."""
+    said = {(line["task"], line["row"]["item_id"]) for line in answers() if line["response"].startswith(start)}
+    own = [record for name, part in records()[task].items() for record in part if (name, record.item_id) in said]
+    assert own and {record.unparsed_reason for record in own} == {reason}
