@@ -4,6 +4,9 @@ The rival is a Python that imports typer, rich, numpy, scipy.special and pydanti
 of their own, in turn, with compiled bytecode, and their user time counts, so that other programs on the machine matter
 little. With --other the same two commands of another installation are measured in the same run: the Python of its
 environment, such as one that was made of an earlier commit.
+
+Measured on two cores, 2026-11-28, beside commit 95e11ce0, where all commands were imported first: 0.20 of its time for
+`--help`, 0.48 for `report`.
 """
 
 from __future__ import annotations
