@@ -18,8 +18,8 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick newest measurements expected lint coverage versions version-examples docs docs-files pictures install \
-	constraints train-env test-training real real-env wheel release clean
+.PHONY: demo test quick newest nightly measurements expected lint coverage versions version-examples docs docs-files \
+	pictures install constraints train-env test-training real real-env wheel release clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -31,8 +31,12 @@ quick: install
 	$(PYTEST) -m "not host and not model and not browser and not slow" .
 
 # Every script of benchmarks/ at its tiny size: before a release, and after a change of one.
-measurements: install
+nightly: install
 	$(PYTEST) -m measurement .
+
+# The scripts of benchmarks/, or SCRIPT with its options: into benchmarks/results, and the table of the page.
+measurements: install
+	OMP_NUM_THREADS=1 $(BIN)/python tools/measurements.py $(SCRIPT)
 
 # The texts that tests in PATHS expect, written again into their .expected files: read what has changed.
 expected: install

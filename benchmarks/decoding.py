@@ -8,6 +8,10 @@ is one worker, as decoding was before.
 The last lines are of a model that takes 50 ms for an item. It gets as many workers as the arithmetic says, the seconds
 of decoding over those of the model, rounded up, and the share of its time in which it waits for clips is printed, after
 the first of them: by the clock, and simulated from the seconds that each clip took, as if each worker had a core.
+
+Measured on two cores, 2026-11-25: 0.54 of its time for 480 lines (70,768 clips an hour against 38,545), 0.47 for
+1,080; never more decoded clips in memory than fit; with the workers that the arithmetic says (2 at 95 ms a clip) the
+model waits 2% of its time.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ as with the true links and a wrong end, with half of the links, and with a false
 ways, and GRPO by our command is to make it answer rightly. The rise is the mean of the last ten steps over that of the
 first ten, with a 95% interval by Welch's t over steps; the first ten steps learn as well, so that it is rather too
 small. The same command with the folder of --keep goes on there.
+
+Measured on two cores, 2026-11-24: not shown: +0.113 (-0.049 to +0.275) after 38 steps of one seed.
 """
 
 from __future__ import annotations

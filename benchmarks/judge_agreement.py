@@ -7,6 +7,8 @@ bootstrap over answers, and the mean of their differences; then how many of the 
 into their order, of which the exact rewards read nothing. The judge's server and model are those that the variables
 LMMS_EVAL_TASKS_REWARD_JUDGE_URL and LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL name; with --tiny a server here that grades by
 chance stands in for it.
+
+It has not been run with a model yet.
 """
 
 from __future__ import annotations

@@ -4,6 +4,12 @@ Each reads every piece of tests/support/output_pieces.json, repeated up to a siz
 which gives the exponent with which the time grows: 1 is linear. Then each reads random texts of
 tests/support/model_output.py, and rewards read answers in the form of claims that are cut, doubled and mixed. It ends
 with an exception where one raises or a reward leaves [0, 1], with status 1 where a text takes longer than the limit.
+
+The limits are no exception, 0.3 s and linear growth.
+
+Measured on two cores, 2026-11-25: no exception in 20,020 texts and 2,000 spoilt answers, and of one in 16 of the long
+texts the slowest 0.26 s, of rewards 0.15 s (`--share 16 --outputs 20000 --spoilt 2000`); by the readers alone at the
+whole size no exception in 1,000,005, and 6,509 long texts up to 0.21 s.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 The server is a process of its own that answers each request after the latency. The bound is rows x latency / requests
 in flight. Two rivals ask the same in the same run: the step's requests by the OpenAI client in threads, which keeps
 nothing, and a second build, which finds every reply and asks nothing. Memory is that of the process that builds.
+
+Measured on two cores, 2026-11-23: 1.19 to 1.23 of the bound, 115 MB; the client 1.25 to 1.30; a second build, which
+finds every reply, 0.23 to 0.31.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Two questions a clip go to the rank that has their clip, and their answers come back, by the code that does it in a run;
 each rank is a process. The rival is to give every rank the requests, the plan and the answers of all, by torch's
 `all_gather_object`, which pads them to the largest: its bytes are counted on the same requests.
+
+Measured on two cores, 2026-11-26: 8 processes and 100,000 clips: 28 MB a rank, 0.13 of the rival's, 5.5 s of a
+processor; 32 processes and 25,000 clips: 2.4 MB, 0.03, 1.3 s.
 """
 
 from __future__ import annotations

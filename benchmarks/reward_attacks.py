@@ -10,6 +10,10 @@ are the mean and maximum of each reward, and the share above 0.5 and 0.9. Ends w
 `broken_bounds` is broken; those on means hold over fifty questions, not over one. The last lines have no bound: they
 are of single clips, where one action is aside and the order of time says the rest, and of questions that give their
 verdict away.
+
+Measured on two cores, 2026-11-28: at most 0.35 of `causal` and 0.44 of `graph` on average where no link is known;
+`causal` 0.10 with a wrong end, 0.45 with anything invented; honest 1.00, with noise 0.54, 0.26 and 0.08. Over 261
+questions about single clips up to 0.59, over 23 of what never happened up to 0.68.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ Both runs ask the host's `dummy` model, which answers at once, the same items of
 of MVP, repeated with names of their own. Ours keeps answers, grades and scores as always. The rival is the host without
 the plugin, with tasks as its documentation teaches them: plain functions, and the same list of scores. CPU time of all
 threads is counted; that until lmms-eval has its index of tasks is shown by itself.
+
+Measured on two cores, 2026-11-27: 1.48 times (`--rounds 2`, beside other work), 0.25 ms an item more; start 0.9
+times; 1.03 to 1.26 times before the garbage collector was left alone.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ A tiny random video model is trained on eight questions of CounterVQA's sample, 
 is answered with yes and the other with no. Printed are the accuracy of tokens in training, and how many of the eight
 answers come out letter for letter: by greedy decoding in lmms-eval, with the exported weights and frames as large as in
 training, and with lmms-eval's own size of frames. The same command with the folder of --keep goes on there.
+
+Measured on two cores, 2026-11-23: all weights: 8 of 8 with frames as large as in training, 0 of 8 with lmms-eval's
+own size; LoRA in 300 steps: 3 and 0.
 """
 
 from __future__ import annotations

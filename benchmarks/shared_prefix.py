@@ -7,6 +7,11 @@ of their answers, for all questions of a clip at once, in a plain loop without `
 million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times are
 processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time, for
 Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
+
+Measured on two cores, 2026-11-26: 0.60 of its time with 2 questions a clip, 0.94 of the bound's, memory 0.85; with 6,
+before questions were answered at once, 0.24. In Qwen2.5-VL-7B's shape with random weights, on one H200 (`--cuda`):
+0.41 with 2 questions a clip and 0.17 with 6, 0.85 and 0.97 of the bound's time, memory 1.03 and 1.11, every answer
+the same.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 The official interface asks for one loss per timestep and direction, so that each call decodes the file and encodes its
 windows again, and denoises one noisy clip; captions are kept, as its text encourages. Each schedule runs in a process
 of its own, so that its peak of memory is its own.
+
+Measured on two cores, 2026-11-26: 0.12 of its time on a tiny Wan; in the shape of Wan 2.1 1.3B with random weights,
+on one H200 (`--cuda --pairs 4`), 0.26: 7.7 s a pair against 29.7 s, 11.8 GiB with 20 noisy clips at once against 9.8
+GiB with one, losses equal to 1.6e-5 of themselves.
 """
 
 from __future__ import annotations

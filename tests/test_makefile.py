@@ -57,13 +57,14 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
     filled = ["python -m venv .venv", f"{INSTALL} --constraint constraints.txt .[dev]", INSTALLS]
     assert make(checkout) == filled
     assert make(checkout) == []
-    for target in ("quick", "test", "measurements"):
+    for target in ("quick", "test", "nightly"):
         calls = make(checkout, target)
         assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
         assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
     shutil.rmtree(checkout / ".venv")
     assert make(checkout, "quick")[:3] == filled
     assert make(checkout, "versions")[-1] == "python tools/version_gate.py"
+    assert make(checkout, "measurements", "SCRIPT=ranks --tiny")[-1] == "python tools/measurements.py ranks --tiny"
     assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
 
 

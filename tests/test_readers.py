@@ -1,6 +1,6 @@
 """Every reader of a model's or a judge's output reads any text without an error.
 
-How long they take is measured by benchmarks/output_readers.py, which `make measurements` runs.
+How long they take is measured by benchmarks/output_readers.py, which `make nightly` runs.
 """
 
 from __future__ import annotations

@@ -183,17 +183,20 @@ def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_help_imports_nothing_heavy() -> None:
+def test_help_and_report_import_nothing_heavy(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(), stratum={"type": "physical"})
     code = (
         "import sys; from lmms_eval_tasks.cli.app import app\n"
-        "try: app(['--help'])\n"
-        "except SystemExit: pass\n"
-        "heavy = 'lmms_eval torch datasets transformers pyarrow av openai httpx mujoco networkx'\n"
+        "try: app(sys.argv[1:])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "heavy = 'lmms_eval torch datasets transformers pyarrow av openai httpx mujoco networkx scipy.stats'\n"
         "assert not sys.modules.keys() & heavy.split(), sys.modules.keys() & heavy.split()"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(lmms_eval_tasks.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    for words in (["--help"], ["report", str(run)]):
+        command = [sys.executable, "-c", code, *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 SUBSET = "mvp_mini_robot_object_interactions"

@@ -23,27 +23,28 @@ from lmms_eval_tasks.utils.answers.choice_letters import (
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
+from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem, UnparsedReason
 
 _POLES = ("yes", "no")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_WORD = late_pattern(r"[^\W_]+(?:'[^\W_]+)?")
 # "No" before words is none ("no option fits"), "No. 2" a number.
-_LEAD = re.compile(
+_LEAD = late_pattern(
     r"\W{0,9}(?:(?:the )?(?:final )?answer(?: is)?[:=\s]{1,3})?(yes|no)"
     r"(?:\s{0,3}(?=[.,;:!\n\-–—](?!\s?\d))|[\s\"'.!)\]>|]{0,9}\Z)",
     re.IGNORECASE,
 )
-_END = re.compile(
+_END = late_pattern(
     r"(?:\b(?:answer|verdict|conclusion)(?: is| would be)?[\s:=]{1,3}|(?<!\?)\n\W{0,9}"
     r"|\b(?:so|therefore|thus|hence|i(?: would|'d)? (?:say|answer|choose))[\s,:]{1,3})(yes|no)\W{0,9}\Z",
     re.IGNORECASE,
 )
-_ALONE = re.compile(r"(?<![^\s(/>→.,;:!?])(yes|no)(?=\s{0,3}(?:[.,;:!?)/\n]|\Z))", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[,;:()]|\b(?:because|since|as|and|so)\b")
+_ALONE = late_pattern(r"(?<![^\s(/>→.,;:!?])(yes|no)(?=\s{0,3}(?:[.,;:!?)/\n]|\Z))", re.IGNORECASE)
+_CLAUSE_END = late_pattern(r"[,;:()]|\b(?:because|since|as|and|so)\b")
 _DENYING = ("not", "never", "cannot")
 _SENTENCE_CHARS = 400
-_SENTENCE_END = re.compile(r"[.!?\n]")
+_SENTENCE_END = late_pattern(r"[.!?\n]")
 
 
 def _polar(text: str, options: Sequence[str]) -> str | None:
@@ -81,12 +82,12 @@ def _leading(text: str, own: dict[str, set[str]]) -> str | None:
 
 
 _SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_QUOTED_WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
+_QUOTED_WORD = late_pattern(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
 # "A" is an article only before a word: "(A) The ball" and "lane A" name a letter.
-_ARTICLE = re.compile(r"\b(?:an|the|a(?=[ \t]+(?!an?\b|the\b)[^\W_]))\b")
+_ARTICLE = late_pattern(r"\b(?:an|the|a(?=[ \t]+(?!an?\b|the\b)[^\W_]))\b")
 _SAME = {"toward": "to", "towards": "to"}
 # "…, not to the left": a contrast that ends the text.
-_CONTRAST = re.compile(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
+_CONTRAST = late_pattern(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
 _OPTION_WORDS = 400
 _QUOTING_CHARS = 20_000
 _EXTRA_WORDS = 40
@@ -275,26 +276,26 @@ def _is_subsequence(said: list[str], option: list[str]) -> bool:
 EXTRACTOR = "choice reader 3"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
-_ANSWER_LABEL = re.compile(
+_ANSWER_LABEL = late_pattern(
     r"(?i)\b(?:answer|choice|option|antwort|reponse|respuesta|resposta|risposta)\W{0,3}(?:is\b|:|=)|答案[是为:]"
 )
-_LABELLED_LINE = re.compile(r"\W{0,9}\w{2,}")
-_ONLY_LETTER = re.compile(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+_LABELLED_LINE = late_pattern(r"\W{0,9}\w{2,}")
+_ONLY_LETTER = late_pattern(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
 _BESIDE = 40
-_LETTER_BEFORE = re.compile(
+_LETTER_BEFORE = late_pattern(
     r"(?:\A|\n|:\s{0,3}|\bis )[(\[\"']{0,2}([A-Z])[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}\Z"
 )
-_ENDS = re.compile(r"[^\w\n]{0,9}(?:\n|\Z)")
-_LETTER_BEHIND = re.compile(r"[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}([A-Z])[)\]\"']{0,2}\s{0,3}(?:[.!?)\n]|\Z)")
-_NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
+_ENDS = late_pattern(r"[^\w\n]{0,9}(?:\n|\Z)")
+_LETTER_BEHIND = late_pattern(r"[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}([A-Z])[)\]\"']{0,2}\s{0,3}(?:[.!?)\n]|\Z)")
+_NAME = late_pattern(r"[A-Z]\. ([a-z]+)\W*\Z")
 # A bare no behind a letter can only take it back, unless its option says so ("B. No"); "B. no" is kept as labelled.
-_DENIED = re.compile(
+_DENIED = late_pattern(
     r"(?-i:(?!\W*no\Z))\W*(?:(?:oh|but|no|wait|hmm+|actually|sorry|well|on second thoughts?)\b\W+)*"
     r"(?:nope|no|(?:maybe|perhaps|possibly|probably) not|i (?:don't|do not) think so)\W*(?:\n|\Z)",
     re.IGNORECASE,
 )
-_SAYS_NO = re.compile(r"\W*no\b", re.IGNORECASE)
-_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s|[。！？]")
+_SAYS_NO = late_pattern(r"\W*no\b", re.IGNORECASE)
+_BETWEEN_SENTENCES = late_pattern(r"(?<=[.!?])\s|[。！？]")
 
 
 def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> str | None:

@@ -9,6 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Generic, Literal, TypeVar
 
 from lmms_eval_tasks.utils.answers.language import ENGLISH, Token, Words, both_ends
+from lmms_eval_tasks.utils.core.patterns import late_pattern
 
 words = Words("words.json")
 STOPS = frozenset({"\n", ".", "!", "?", "。", "।", "۔", "…", ";", ".."})
@@ -490,7 +491,7 @@ _NEAR = 16
 _LINE = 14
 _LINE_REST = 7
 _UNSPACED = "\u2e80"
-_WRONG = re.compile("|".join(map(re.escape, sorted(words.WRONG_STEMS))))
+_WRONG = late_pattern("|".join(map(re.escape, sorted(words.WRONG_STEMS))))
 _CLAUSE_MARKS = frozenset("(-–—→:")
 _ANNOUNCING = words.BEFORE_LABEL + words.BEFORE_OPTION
 _FIELD_WORDS = 3

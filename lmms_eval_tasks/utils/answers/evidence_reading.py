@@ -22,6 +22,7 @@ from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.answers.evidence_boxes import Evidence, EvidenceInstance, is_finite, official_box
 from lmms_eval_tasks.utils.answers.opening import answer_part
 from lmms_eval_tasks.utils.core.forms import refuse_constant
+from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.core.text import quote
 
 MAX_DEPTH = 500
@@ -44,16 +45,16 @@ _MAX_FRUITLESS = 200_000
 _LEAST_COST = 200
 
 _THINKING_END = "</think>"
-_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-_KEYED_OBJECT = re.compile(r"\{\s*[\"']?(?:instances|answer_choice)\b")
+_NESTING = late_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_KEYED_OBJECT = late_pattern(r"\{\s*[\"']?(?:instances|answer_choice)\b")
 # A key may also be spelt with escapes or as two adjacent Python strings, with a comment between them.
-_HIDDEN_KEY = re.compile(r"""\\|\#|["']\s*[rRbBuUfF]{0,2}["']""")
-_MARK = re.compile(rf"instances|answer_choice|{_HIDDEN_KEY.pattern}")
-_PYTHON_STRING = re.compile(
+_HIDDEN_KEY = late_pattern(r"""\\|\#|["']\s*[rRbBuUfF]{0,2}["']""")
+_MARK = late_pattern(rf"instances|answer_choice|{_HIDDEN_KEY.pattern}")
+_PYTHON_STRING = late_pattern(
     r"""([fF][rR]?|[rR][fF])?(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?)|\#[^\n]*""", re.DOTALL
 )
-_SLOT_END = re.compile(r"[,:{}\[\]()\n]")
-_APPLIED = re.compile(r"[)\]}]\s*[(\[]")
+_SLOT_END = late_pattern(r"[,:{}\[\]()\n]")
+_APPLIED = late_pattern(r"[)\]}]\s*[(\[]")
 
 _CLOSERS = {"{": "}", "[": "]"}
 
@@ -285,10 +286,10 @@ LAST_SECOND = 2**36
 _MAX_DIGITS = 4300
 _LONGEST_REMEMBERED = 32
 
-_TWO_DIGITS = re.compile(r"\d{2}:\d{2}")
-_MINUTES = re.compile(r"\d+:[0-5]\d", re.ASCII)
-_NUMBER = re.compile(r"\d+(\.\d+)?")
-_DIGITS = re.compile(r"\d+")
+_TWO_DIGITS = late_pattern(r"\d{2}:\d{2}")
+_MINUTES = late_pattern(r"\d+:[0-5]\d", re.ASCII)
+_NUMBER = late_pattern(r"\d+(\.\d+)?")
+_DIGITS = late_pattern(r"\d+")
 
 
 def _of_any_value(read: Callable[[str], _Read]) -> Callable[[object], _Read]:

@@ -12,14 +12,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, TypeVar
 
-_ACCENTED_ALONE = re.compile(
+from lmms_eval_tasks.utils.core.patterns import late_pattern
+
+_ACCENTED_ALONE = late_pattern(
     r"(?<![^\W\d_])(?:[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017f]|[A-Za-z][\u0300-\u036f]+)(?![^\W\d_]|[\u0300-\u036f])"
 )
 # Only look-alikes that stand for the same place in both alphabets, or for no place a short list of options reaches.
-_LOOK_ALIKE_ALONE = re.compile(r"(?<![^\W_])[\u0391\u0392\u0395\u0410\u0421](?![^\W_])")
+_LOOK_ALIKE_ALONE = late_pattern(r"(?<![^\W_])[\u0391\u0392\u0395\u0410\u0421](?![^\W_])")
 _LOOK_ALIKES = {"\u0391": "A", "\u0392": "B", "\u0395": "E", "\u0410": "A", "\u0421": "C"}
 # "Уеѕ" in Cyrillic letters is a yes.
-_LOOK_ALIKE_WORD = re.compile(r"(?<![^\W\d_])(?=[a-z]{0,2}[^\x00-\x7f])[^\W\d_]{2,3}(?![^\W\d_])", re.IGNORECASE)
+_LOOK_ALIKE_WORD = late_pattern(r"(?<![^\W\d_])(?=[a-z]{0,2}[^\x00-\x7f])[^\W\d_]{2,3}(?![^\W\d_])", re.IGNORECASE)
 _LOOK_ALIKE_LETTERS = str.maketrans("уеѕоγυεοԁіУЕЅОΥΕΝΟүҮ", "yesoyyeodiYESOYENOyY")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "´": "'", "“": '"', "”": '"', "„": '"', "−": "-"})
 _EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
@@ -102,8 +104,8 @@ _INDIC = "\u0900-\u0963\u0966-\u109f"
 _ABBREVIATION = r"(?<![A-Za-z])(?:[A-Za-z]\.(?:[a-z]\.){0,8}[a-z](?![A-Za-z])\.?|(?:[A-Z]\.){2,9})"
 _LATIN_WORD = rf"[{_LATIN}]+(?:['\-°][{_LATIN}]+)*(?:'|\++(?![A-Za-z]))?"
 _OTHER_WORD = rf"(?:[^\W0-9_{_LATIN}]|[{_INDIC}])+"
-_TOKEN = re.compile(rf"\n|\.\.+|{_ABBREVIATION}|{_LATIN_WORD}|{_OTHER_WORD}|[^\s]")
-_ELISION = re.compile(r"(?:l|d|j|qu|dell|all)'(?=[a-z]{3})")
+_TOKEN = late_pattern(rf"\n|\.\.+|{_ABBREVIATION}|{_LATIN_WORD}|{_OTHER_WORD}|[^\s]")
+_ELISION = late_pattern(r"(?:l|d|j|qu|dell|all)'(?=[a-z]{3})")
 
 
 class Token(NamedTuple):
@@ -148,8 +150,8 @@ ENGLISH = _KNOWN.OWN | _KNOWN.SHARED
 _FOREIGN = _KNOWN.OTHER - ENGLISH
 _ENGLISH_EACH = 6
 """An English text has one function word in so many words at least."""
-_WORD_OR_SIGN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*|~")
-_LEADING_NO = re.compile(r"\W*no(?:$|[^\w' ])")
+_WORD_OR_SIGN = late_pattern(r"[^\W\d_]+(?:['-][^\W\d_]+)*|~")
+_LEADING_NO = late_pattern(r"\W*no(?:$|[^\w' ])")
 
 
 def is_english(plain: str, known: Collection[str] = (), otherwise: bool = False) -> bool:
@@ -178,15 +180,15 @@ def is_english(plain: str, known: Collection[str] = (), otherwise: bool = False)
 
 
 _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(?:can't|cannot|cant)\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(it|he|she|they|we|you|i|that|there|who)'d\b"), r"\1 would"),
-    (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
-    (re.compile(r"\bi'm\b"), "i am"),
-    (re.compile(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
-    (re.compile(r"\b(?:wouldve|would've|would of)\b"), "would have"),
-    (re.compile(r"\b(?:couldve|could've)\b"), "could have"),
+    (late_pattern(r"\b(?:can't|cannot|cant)\b"), "can not"),
+    (late_pattern(r"\bwon't\b"), "will not"),
+    (late_pattern(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
+    (late_pattern(r"\b(it|he|she|they|we|you|i|that|there|who)'d\b"), r"\1 would"),
+    (late_pattern(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
+    (late_pattern(r"\bi'm\b"), "i am"),
+    (late_pattern(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
+    (late_pattern(r"\b(?:wouldve|would've|would of)\b"), "would have"),
+    (late_pattern(r"\b(?:couldve|could've)\b"), "could have"),
 )
 
 
@@ -198,7 +200,7 @@ def spell_out(text: str) -> str:
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
-_ORDINAL_OPTION = re.compile(
+_ORDINAL_OPTION = late_pattern(
     rf"(?i)\b(?:the )?({'|'.join(_ORDINALS)}|last) (?:answer )?(?:option|candidate|alternative|statement)\b"
     r"(?! is (?:option )?[A-Z]\b)"
 )
@@ -217,10 +219,10 @@ def letter_ordinals(plain: str, options: int) -> str:
 _WORDS = Words("statement_words.json")
 _RECANTS = rf"(?:{_WORDS.patterns['recants']})\W*"
 _HESITANT = rf"\W*(?:{_WORDS.pattern('hesitant')}\W*)*?"
-_TAKES_BACK = re.compile(rf"{_HESITANT}(?:{_RECANTS}|(?:wait|hmm+|on second thoughts?)\W*)", re.IGNORECASE)
-_RECANT = re.compile(rf"\W*{_RECANTS}", re.IGNORECASE)
-_FIRM_RECANT = re.compile(rf"{_HESITANT}(?:{_WORDS.patterns['firmly']})\W*", re.IGNORECASE)
-_CLAUSE_END, _SENTENCE_END = re.compile(r"[,;:(]|\s[-–—]\s|=>|->|→"), re.compile(r"[.!?…\n。]+")
+_TAKES_BACK = late_pattern(rf"{_HESITANT}(?:{_RECANTS}|(?:wait|hmm+|on second thoughts?)\W*)", re.IGNORECASE)
+_RECANT = late_pattern(rf"\W*{_RECANTS}", re.IGNORECASE)
+_FIRM_RECANT = late_pattern(rf"{_HESITANT}(?:{_WORDS.patterns['firmly']})\W*", re.IGNORECASE)
+_CLAUSE_END, _SENTENCE_END = late_pattern(r"[,;:(]|\s[-–—]\s|=>|->|→"), late_pattern(r"[.!?…\n。]+")
 _READ_BEHIND, _LONGEST_RECANT = 4_000, 60
 
 
@@ -242,7 +244,7 @@ def _split(ends: re.Pattern[str], text: str) -> list[str]:
     return [part for part in ends.split(text) if any(map(str.isalnum, part))]
 
 
-_DANGLING = re.compile(rf"(?:\b(?:{_WORDS.patterns['dangling']})|\w,)\s*\Z", re.IGNORECASE)
+_DANGLING = late_pattern(rf"(?:\b(?:{_WORDS.patterns['dangling']})|\w,)\s*\Z", re.IGNORECASE)
 """Words and marks that no sentence ends with."""
 
 
@@ -252,14 +254,14 @@ def breaks_off(text: str) -> bool:
     return len(sentences) > 1 and len(sentences[-1].split()) > 1 and bool(_DANGLING.search(sentences[-1][-40:]))
 
 
-_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？](?!\s|\Z)[^.!?。！？\n]*)*[.!?。！？]*\s*")
-_LIST_LABEL = re.compile(r"(?:\A|\n|[;.] )[ \t]*\W{0,3}([A-Z])[.):] ")
-_COMMITTED = re.compile(
+_SENTENCE = late_pattern(r"[^.!?。！？\n]*(?:[.!?。！？](?!\s|\Z)[^.!?。！？\n]*)*[.!?。！？]*\s*")
+_LIST_LABEL = late_pattern(r"(?:\A|\n|[;.] )[ \t]*\W{0,3}([A-Z])[.):] ")
+_COMMITTED = late_pattern(
     r"\b(?:answer|verdict|conclusion|choice|prediction|judge?ment)\b[\"'*_`]{0,4}"
     r"(?:[^.!?:\n]{0,30}\b(?:is|be)\b|\s{0,2}[:=])|答案|boxed|begin_of_box|<(?:final_?)?answer>",
     re.IGNORECASE,
 )
-_RECONSIDERS = re.compile(
+_RECONSIDERS = late_pattern(
     rf"\W{{0,9}}(?:(?:oh|but|and|so|hmm+|no)\W{{1,3}})?{_WORDS.pattern('reconsiders')}", re.IGNORECASE
 )
 

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any
 
 from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
+from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 HEAD_CHARS = 6_000
@@ -21,28 +22,28 @@ RECENT_TEXTS = 64
 """How many texts are kept as they were read: most answers to questions with options are one of a few letters."""
 
 _REASON = r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|scratchpad|analysis|rationale|reflection|monologue|cot)"
-_THINK_TAG = re.compile(
+_THINK_TAG = late_pattern(
     r"[<◁\[]\s{0,2}\|?(?P<close>/|(?:end|stop)_(?:of_)?)?\s{0,2}(?:(?:begin|start)_(?:of_)?)?(?:[a-z]{1,12}[:_]?)?"
     rf"{_REASON}(?:_[a-z_]{{1,24}})?\|?\s{{0,2}}[>▷\]]|<\|channel>\s?\w{{1,12}}|<unused94>(?:thought\b)?"
     r"|(?P<closed><channel\|>|<unused95>)",
     re.IGNORECASE,
 )
 _TAGGED_CHARS = 400
-_TAGGED_END = re.compile(
+_TAGGED_END = late_pattern(
     rf"<(?:answer|\|?begin_of_box\|?)>[^<]{{1,{_TAGGED_CHARS}}}<(?:/answer|\|?end_of_box\|?)>\s*\Z", re.IGNORECASE
 )
 """An answer that ends reasoning which nothing closes."""
-_HEADING = re.compile(rf"\[(?!/)(?!think){_REASON}\]", re.IGNORECASE)
+_HEADING = late_pattern(rf"\[(?!/)(?!think){_REASON}\]", re.IGNORECASE)
 """A heading ("[Reasoning]"), unless something closes it."""
 # gpt-oss: what is said before the final channel is reasoning, and without one all that other channels say. Where its
 # special tokens were left out, their names remain.
-_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s?final\b[^<]{0,40}<\|message\|>")
-_OTHER_CHANNEL = re.compile(r"<\|channel\|>\s?\w{1,20}[^<]{0,40}<\|message\|>")
-_BARE_CHANNEL = re.compile(r"\s{0,9}(?:analysis|commentary)(?P<speaks>[A-Z\"'])?")
+_FINAL_CHANNEL = late_pattern(r"<\|channel\|>\s?final\b[^<]{0,40}<\|message\|>")
+_OTHER_CHANNEL = late_pattern(r"<\|channel\|>\s?\w{1,20}[^<]{0,40}<\|message\|>")
+_BARE_CHANNEL = late_pattern(r"\s{0,9}(?:analysis|commentary)(?P<speaks>[A-Z\"'])?")
 _BARE_FINAL = "assistantfinal"
 
 _SPEAKER = r"(?P<speaker{}>assistant|model|user|human|system|tool|gpt|bot|ipython|developer)"
-_TURN = re.compile(
+_TURN = late_pattern(
     r"<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|start_of_turn_token|turn|start|begin)\|?>\s{0,3}"
     rf"(?:<\|?)?{_SPEAKER.format('')}?(?:_token)?\b(?:\|?>)?(?:<\|?(?:end_header_id|end_of_role|message|content)\|?>)?"
     rf"|<\|{_SPEAKER.format(2)}(?:_token)?\|>|\[\|{_SPEAKER.format(3)}\|\]"
@@ -53,65 +54,68 @@ _TURN = re.compile(
     re.IGNORECASE,
 )
 # Reasoning that no tag closes but the model's own next turn: it is announced as such, or ends with a question.
-_REASONS = re.compile(r"\A\s{0,9}(?:/think\b|<\|think\|>)|\?\s{0,9}\Z")
-_OWN_TURN_NEXT = re.compile(
+_REASONS = late_pattern(r"\A\s{0,9}(?:/think\b|<\|think\|>)|\?\s{0,9}\Z")
+_OWN_TURN_NEXT = late_pattern(
     r"(?:\s{0,9}<\|?[a-z_]{2,20}\|?>)??\s{0,9}<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|turn|start|begin)"
     r"\|?>\s{0,3}(?:assistant|model)\b",
     re.IGNORECASE,
 )
 _ASKING = ("user", "human", "system", "tool", "ipython", "developer")
 # Before a bare "User:" it makes that line a turn of an invented talk; otherwise it may describe what is shown.
-_HOLDS_ANSWER = re.compile(
+_HOLDS_ANSWER = late_pattern(
     r"\b(?:(?-i:[A-HJ-Z])|yes|no|[01]|(?:im)?(?:possible|plausible))\b(?!['-]?\w|:| (?!because|since|as)\w)"
     r"|\b(?:answer|verdict|choice|option)\b[^.!?\n]{0,30}\bis\b|\b(?:would|can)\b|boxed|<answer>",
     re.IGNORECASE,
 )
-_NO_CONTENT = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|pad|unk)>|[\s*`]+")
+_NO_CONTENT = late_pattern(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|pad|unk)>|[\s*`]+")
 # "B", then a question of the model's own.
-_NEXT_QUESTION = re.compile(
+_NEXT_QUESTION = late_pattern(
     r"(\A\W{0,9}(?:(?:the )?(?:final |correct |best )?answer(?: is)?\W{0,4})?(?:[A-Z]|yes|no|[01]|(?:im)?possible)\b"
     r"[^\n]{0,200}\n)\W{0,9}(?:next )?question\b[^\n]{0,9}:.*",
     re.IGNORECASE | re.DOTALL,
 )
-_SPLIT_WORD = re.compile(r"(?<=[^\W\d_]{2})[-\u00ad\u2010](?:\r?\n)[ \t]{0,9}(?=[^\W\d_A-Z]{2})")
+_SPLIT_WORD = late_pattern(r"(?<=[^\W\d_]{2})[-\u00ad\u2010](?:\r?\n)[ \t]{0,9}(?=[^\W\d_A-Z]{2})")
 FENCE = "```"
-_BEFORE = re.compile(r"(?:<\|?[a-z_]{1,30}\|?>\s{0,9})*", re.IGNORECASE)
-_BEHIND = re.compile(r"(?:\s{0,9}</?\|?[a-z_]{1,30}\|?>)+\Z", re.IGNORECASE)
+_BEFORE = late_pattern(r"(?:<\|?[a-z_]{1,30}\|?>\s{0,9})*", re.IGNORECASE)
+_BEHIND = late_pattern(r"(?:\s{0,9}</?\|?[a-z_]{1,30}\|?>)+\Z", re.IGNORECASE)
 _BEHIND_CHARS = 100
-_SPACES = re.compile(r"[^\S\n]+")
-_BLANK_LINES = re.compile(r"\n\s*")
+_SPACES = late_pattern(r"[^\S\n]+")
+_BLANK_LINES = late_pattern(r"\n\s*")
 
 _ANSWER_TAGS = "(?:(?:final|your|my)[ _-]?)?(?:answer|choice|option|conclusion|response|verdict|solution)"
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"~~[^~\n]{1,200}~~|<(s|del|strike)>[^<\n]{1,200}</\1>", re.IGNORECASE), " "),
+    (late_pattern(r"~~[^~\n]{1,200}~~|<(s|del|strike)>[^<\n]{1,200}</\1>", re.IGNORECASE), " "),
     # Two answers side by side are one that names both.
-    (re.compile(rf"</{_ANSWER_TAGS}>\W{{0,9}}<{_ANSWER_TAGS}>", re.IGNORECASE), " or "),
-    (re.compile(r"(\\boxed\s?\{[^{}\n]{1,40})\}[\s,;$]{0,9}(?:and|or)?[\s$]{0,9}\\boxed\s?\{"), r"\1 or "),
-    (re.compile(rf"<{_ANSWER_TAGS}>|\[ANSWER\]|<\|?begin_of_(?:box|solution)\|?>", re.IGNORECASE), "\nfinal answer: "),
-    (re.compile(rf"</{_ANSWER_TAGS}>|\[/ANSWER\]|<\|?end_of_(?:box|solution)\|?>", re.IGNORECASE), "\n"),
-    (re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|eos|pad|unk)>"), "\n"),
+    (late_pattern(rf"</{_ANSWER_TAGS}>\W{{0,9}}<{_ANSWER_TAGS}>", re.IGNORECASE), " or "),
+    (late_pattern(r"(\\boxed\s?\{[^{}\n]{1,40})\}[\s,;$]{0,9}(?:and|or)?[\s$]{0,9}\\boxed\s?\{"), r"\1 or "),
+    (
+        late_pattern(rf"<{_ANSWER_TAGS}>|\[ANSWER\]|<\|?begin_of_(?:box|solution)\|?>", re.IGNORECASE),
+        "\nfinal answer: ",
+    ),
+    (late_pattern(rf"</{_ANSWER_TAGS}>|\[/ANSWER\]|<\|?end_of_(?:box|solution)\|?>", re.IGNORECASE), "\n"),
+    (late_pattern(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|eos|pad|unk)>"), "\n"),
     # Mathematics beside an answer: a box with an equation, and what an index names.
-    (re.compile(r"\\f?boxed\s{0,3}\{\s{0,3}(?!answer|ans\b|option|choice)[\w\\]{1,12}\s?=[^{}\n]{0,60}\}"), " "),
-    (re.compile(r"(?<![^\W_])([a-z])_\{?[A-Za-z0-9]{1,3}\}?(?![^\W_])"), r"\1"),
-    (re.compile(r"\\f?boxed\s{0,3}\{?"), " final answer: "),
-    (re.compile(r"\\(?:begin|end)\s?\{[a-zA-Z*]{1,20}\}"), "\n"),
-    (re.compile(r"\\n(?![a-z])"), "\n"),
-    (re.compile(r"\\(?:right|left)?arrow|-->|->|=>|→|⇒|➡"), " → "),
-    (re.compile(r"\\(?:therefore|implies)|∴"), " therefore "),
-    (re.compile(r"\\[a-zA-Z]{1,20}(?:\s{0,2}\{)?|\\[()\[\],;! ]"), " "),
-    (re.compile(r"<([A-Z])>(?!.{0,20}</\1>)"), r"(\1)"),
-    (re.compile(r"<(?:br|p|div|li|hr|h\d)\b[^<>\n]{0,100}>|</(?:p|div|li|h\d)>", re.IGNORECASE), "\n"),
-    (re.compile(r"</?[a-zA-Z][^<>\n]{0,100}>"), ""),
-    (re.compile(r"(?m)^\s{0,4}```[^\n]{0,30}$"), ""),
-    (re.compile(r"(?m)^\s{0,8}(?:#{1,6}|>+|[-*•+])\s{1,4}"), ""),
-    (re.compile(r"[*`$#]|~~+"), ""),
-    (re.compile(r"[_{}\\]"), " "),
-    (re.compile(r"(?i:\b(answer|option|choice|letter))-(?=[A-Za-z]\b)"), r"\1 "),
-    (re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|[Ll]etter)([A-Z])\b"), r"\1 \2"),
-    (re.compile(r"\b(ANSWER|OPTION|CHOICE|LETTER)([A-CE-RT-Z])\b"), r"\1 \2"),
-    (re.compile(r"(?i)((?:letter|answer)\s{0,3}(?:is)?\s{0,3}:?\s{0,3}[(\[\"']?)([A-Z])(END)\b"), r"\1\2 \3"),
-    (re.compile(r"\A\s{0,20}([A-Z])END\W{0,20}\Z"), r"\1 END"),
-    (re.compile(r"(?m)(?<![\w'-])([A-Z])-(?=[A-Z][a-z]+ )"), r"\1 - "),
+    (late_pattern(r"\\f?boxed\s{0,3}\{\s{0,3}(?!answer|ans\b|option|choice)[\w\\]{1,12}\s?=[^{}\n]{0,60}\}"), " "),
+    (late_pattern(r"(?<![^\W_])([a-z])_\{?[A-Za-z0-9]{1,3}\}?(?![^\W_])"), r"\1"),
+    (late_pattern(r"\\f?boxed\s{0,3}\{?"), " final answer: "),
+    (late_pattern(r"\\(?:begin|end)\s?\{[a-zA-Z*]{1,20}\}"), "\n"),
+    (late_pattern(r"\\n(?![a-z])"), "\n"),
+    (late_pattern(r"\\(?:right|left)?arrow|-->|->|=>|→|⇒|➡"), " → "),
+    (late_pattern(r"\\(?:therefore|implies)|∴"), " therefore "),
+    (late_pattern(r"\\[a-zA-Z]{1,20}(?:\s{0,2}\{)?|\\[()\[\],;! ]"), " "),
+    (late_pattern(r"<([A-Z])>(?!.{0,20}</\1>)"), r"(\1)"),
+    (late_pattern(r"<(?:br|p|div|li|hr|h\d)\b[^<>\n]{0,100}>|</(?:p|div|li|h\d)>", re.IGNORECASE), "\n"),
+    (late_pattern(r"</?[a-zA-Z][^<>\n]{0,100}>"), ""),
+    (late_pattern(r"(?m)^\s{0,4}```[^\n]{0,30}$"), ""),
+    (late_pattern(r"(?m)^\s{0,8}(?:#{1,6}|>+|[-*•+])\s{1,4}"), ""),
+    (late_pattern(r"[*`$#]|~~+"), ""),
+    (late_pattern(r"[_{}\\]"), " "),
+    (late_pattern(r"(?i:\b(answer|option|choice|letter))-(?=[A-Za-z]\b)"), r"\1 "),
+    (late_pattern(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|[Ll]etter)([A-Z])\b"), r"\1 \2"),
+    (late_pattern(r"\b(ANSWER|OPTION|CHOICE|LETTER)([A-CE-RT-Z])\b"), r"\1 \2"),
+    (late_pattern(r"(?i)((?:letter|answer)\s{0,3}(?:is)?\s{0,3}:?\s{0,3}[(\[\"']?)([A-Z])(END)\b"), r"\1\2 \3"),
+    (late_pattern(r"\A\s{0,20}([A-Z])END\W{0,20}\Z"), r"\1 END"),
+    (late_pattern(r"(?m)(?<![\w'-])([A-Z])-(?=[A-Z][a-z]+ )"), r"\1 - "),
 )
 
 
@@ -142,7 +146,7 @@ def _own_turn(text: str) -> str:
 
 
 _PARTS_CHARS = 200_000
-_PARTS = re.compile(
+_PARTS = late_pattern(
     r"\s{0,9}(?:\[\s{0,9})?\{\s{0,9}[\"'](?:type|role)[\"']\s{0,3}:\s{0,3}[\"'](?P<first>\w{1,30})[\"']"
 )
 _TEXT_PARTS = ("text", "output_text", "refusal")
@@ -180,11 +184,11 @@ def _said(part: Any) -> list[str] | None:
     return [text] if isinstance(text, str) else []
 
 
-_TOOL_CALL = re.compile(
+_TOOL_CALL = late_pattern(
     r"(?:<tool_call>\s{0,9}[\w.-]{0,60}\s{0,9})?"
     r"((?:<arg_key>[^<]{1,60}</arg_key>\s{0,9}<arg_value>[^<]{0,4000}(?:</arg_value>\s{0,9}|\Z)){1,20})(?:</tool_call>)?"
 )
-_ARGUMENT = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>([^<]*)")
+_ARGUMENT = late_pattern(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>([^<]*)")
 
 
 def _called_with(call: re.Match[str]) -> str:
@@ -287,23 +291,23 @@ def plain_text(text: str) -> str:
 
 _JSON_ATTEMPTS = 24
 _LOOSE_CHARS, _LOOSE_ATTEMPTS = 4_000, 4
-_SINGLE_QUOTED = re.compile(r"(?<=[{,:\[\s])'((?:[^'\\\n]|\\.|'(?!\s{0,9}[,:}\]])){0,1000})'(?=\s{0,9}[,:}\]])")
+_SINGLE_QUOTED = late_pattern(r"(?<=[{,:\[\s])'((?:[^'\\\n]|\\.|'(?!\s{0,9}[,:}\]])){0,1000})'(?=\s{0,9}[,:}\]])")
 _PYTHON_NAMES = {"True": "true", "False": "false", "None": "null"}
-_LOOSE = re.compile(r"\b(?:True|False|None)\b(?=\s{0,9}[,}\]])|,(?=\s{0,9}[}\]])")
+_LOOSE = late_pattern(r"\b(?:True|False|None)\b(?=\s{0,9}[,}\]])|,(?=\s{0,9}[}\]])")
 _JSON_DEPTH = 12
-_ANSWER_KEY = re.compile(r"answer|choice|option|prediction|selected|selection|response|result|output|letter|verdict")
-_OTHER_KEY = re.compile(
+_ANSWER_KEY = late_pattern(r"answer|choice|option|prediction|selected|selection|response|result|output|letter|verdict")
+_OTHER_KEY = late_pattern(
     r"reason|rationale|expla|why|analysis|thought|evidence|confidence|choices|options|wrong|incorrect"
 )
 _EXACT_KEYS = ("final", "pred", "label", "value", "text", "id", "key")
 # The answer of an object that is broken or cut off.
-_FIELD = re.compile(
+_FIELD = late_pattern(
     r"""["']([^"'\n]{1,80})["']\s{0,3}:\s{0,3}(?:"""
     r""""([^"\n]{1,300})"|'([^'\n]{1,300})'|([01]|true|false)\b)""",
     re.IGNORECASE,
 )
 # An answer that no letter can be read from, in what is not quite JSON; reasons that stand before it do not replace it.
-_UNREADABLE = re.compile(
+_UNREADABLE = late_pattern(
     r"""["'](?:final_?)?(?:answer|choice|prediction)["']\s{0,3}:\s{0,3}"""
     r"""(?:null|None|true|false|True|False|-?\d[\d.]{0,9}|\[\s?\]|""|'')?\s{0,3}(?:[,}]|\Z)"""
 )

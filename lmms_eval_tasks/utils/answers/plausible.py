@@ -9,6 +9,7 @@ from typing import NamedTuple
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Words, is_english, takes_back
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
+from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, share_of
 from lmms_eval_tasks.utils.scoring.record import UnparsedReason
@@ -21,39 +22,39 @@ PLAUSIBILITY_READER = "plausibility reader 3"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 
 _OTHER = {POSSIBLE: IMPOSSIBLE, IMPOSSIBLE: POSSIBLE}
-_FLAG = re.compile(
+_FLAG = late_pattern(
     r"[\"'](?![^\"'\n]{0,40}(?:confid|probab))([^\"'\n]{0,30}(?:answer|verdict|pred|plausib|possib|label|result|score|output"
     r"|response|judge?ment|violat|real|consistent|valid)[^\"'\n]{0,20})[\"']\s{0,3}:\s{0,3}[\"']?(true|false|yes|no|[01])\b"
     r"[\"']?(?=\s{0,9}(?:[,}]|\Z))",
     re.IGNORECASE,
 )
-_TURNING_KEY = re.compile(r"impossib|implausib|violat|unreal|invalid|inconsist", re.IGNORECASE)
+_TURNING_KEY = late_pattern(r"impossib|implausib|violat|unreal|invalid|inconsist", re.IGNORECASE)
 _with_answers = partial(mark_flags, flags=_FLAG, turning=_TURNING_KEY, yes="possible", no="impossible")
-_MARKS = re.compile(r"[>\"«»\[\]()]+")
-_NUMBERED = re.compile(r"^[ \t]*[0-9]{1,2}[.)][ \t]+(?=\S)", re.MULTILINE)
-_SECOND = re.compile(r"^[ \t]*2[.)][ \t]", re.MULTILINE)
-_SENTENCE = re.compile(r"(?:[^.!?;\n。]|[.](?=[0-9]))+[.!?;。]?")
-_CONTRAST = re.compile(r",?\s*\b(?:but|however|yet|although|though)\b,?\s*")
+_MARKS = late_pattern(r"[>\"«»\[\]()]+")
+_NUMBERED = late_pattern(r"^[ \t]*[0-9]{1,2}[.)][ \t]+(?=\S)", re.MULTILINE)
+_SECOND = late_pattern(r"^[ \t]*2[.)][ \t]", re.MULTILINE)
+_SENTENCE = late_pattern(r"(?:[^.!?;\n。]|[.](?=[0-9]))+[.!?;。]?")
+_CONTRAST = late_pattern(r",?\s*\b(?:but|however|yet|although|though)\b,?\s*")
 
 _WORDS = Words("plausible_words.json")
-_LABEL = re.compile(
+_LABEL = late_pattern(
     rf"^.{{0,60}}?{_WORDS.pattern('label')}(?:[^:=\n]{{0,12}}[:=]|\s*\b(?:is|would be|should be)\b:?|\s*(?:→|->))\s*"
     rf"|^.{{0,30}}?(?:{_WORDS.patterns['label_unspaced']})[是为は]?\s*[:,]?\s*"
 )
-_FOREIGN_CLAIM = re.compile("(?P<impossible>{foreign_impossible})|{foreign_possible}".format_map(_WORDS.patterns))
-_FOREIGN_NOT = re.compile(_WORDS.patterns["foreign_not"])
+_FOREIGN_CLAIM = late_pattern("(?P<impossible>{foreign_impossible})|{foreign_possible}".format_map(_WORDS.patterns))
+_FOREIGN_NOT = late_pattern(_WORDS.patterns["foreign_not"])
 _LABELS = 3
 _ENDS = " .!;:,。"
 _LINE_ENDS = (".", "!", "?", ":", "。")
-_LEAD = re.compile(rf"^(?:{_WORDS.pattern('lead')}[\s,:]*)*")
+_LEAD = late_pattern(rf"^(?:{_WORDS.pattern('lead')}[\s,:]*)*")
 _FOREIGN = _WORDS.phrases("yes_leading", "no_leading")
 _BARE = {
     **dict.fromkeys(_WORDS.phrases("yes_alone", "yes_leading"), POSSIBLE),
     **dict.fromkeys(_WORDS.phrases("no_alone", "no_leading"), IMPOSSIBLE),
 }
-_BETWEEN = re.compile(r"[\s/,;|→=–—-]+(?:(?:and|or)\b\s*)?")
+_BETWEEN = late_pattern(r"[\s/,;|→=–—-]+(?:(?:and|or)\b\s*)?")
 _SELF_CONTAINED = {word for word in _BARE if " " not in word} - {"not"}
-_WORD = re.compile(
+_WORD = late_pattern(
     # "No violations are seen": before a noun it is no answer.
     r"^(yes|yep|yeah|nope|no(?!\s+(?!(?:it|this|that|the|there|these|they|because|since|as|i|we|not|but|so|no)\b)\w)"
     rf"|(?:{'|'.join(_FOREIGN)})(?=\s*(?:[,:–—-]|$))|[01](?=\s*(?:[,:–—-]|because\b|since\b)))(?![\w'])"
@@ -61,25 +62,27 @@ _WORD = re.compile(
     re.DOTALL,
 )
 # "No real object can do that": nothing does what is shown.
-_NO_CAUSE = re.compile(
+_NO_CAUSE = late_pattern(
     r"^no (?:[\w'-]+ ){1,6}?(?:(?:can|could|would)\b(?! be\b)|explains?|explained|accounts? for|allows?|permits?"
     r"|justif(?:y|ies))\b"
 )
-_MINUS = re.compile(r"-[0-9]")
-_LAST = re.compile(r",|\b(?:so|hence|therefore|thus)\b")
+_MINUS = late_pattern(r"-[0-9]")
+_LAST = late_pattern(r",|\b(?:so|hence|therefore|thus)\b")
 _CONCLUDES, _DOUBTS, _OPEN, _NO_CLAIM, _STRANGE, _NOT = (
-    re.compile(_WORDS.pattern(role)) for role in ("concludes", "doubts", "open", "no_claim", "strange", "not")
+    late_pattern(_WORDS.pattern(role)) for role in ("concludes", "doubts", "open", "no_claim", "strange", "not")
 )
 # An event is something that nothing real does: that it is not done says nothing of the rest. Something strange is not
 # there where all is as it should be; where it is there, nothing follows.
-_CLAIM = re.compile("|".join(f"(?P<{role}>{_WORDS.pattern(role)})" for role in ("bad", "good", "event", "strange")))
-_BROKEN_LAW = re.compile(r"(\b(?:laws?|rules?|principles?|physics|gravity)\b[^.,;]{0,40}) (?:broken|breached|defied)\b")
-_IS_NOT = re.compile(r"\b(?:is|are|does|do|did|was|were)(?:n't| not)$")
+_CLAIM = late_pattern("|".join(f"(?P<{role}>{_WORDS.pattern(role)})" for role in ("bad", "good", "event", "strange")))
+_BROKEN_LAW = late_pattern(
+    r"(\b(?:laws?|rules?|principles?|physics|gravity)\b[^.,;]{0,40}) (?:broken|breached|defied)\b"
+)
+_IS_NOT = late_pattern(r"\b(?:is|are|does|do|did|was|were)(?:n't| not)$")
 _BEFORE, _AFTER = 160, 400
-_STOPS = re.compile(r",|:|\b(?:and|because|since|as|so|while|where|with)\b")
-_NO_OBJECT = re.compile(r"\s*(?:no|none|nothing)\b")
-_EXCEPT = re.compile(r"\b(?:except|apart from|aside from|other than)\b")
-_KEEPS = re.compile(
+_STOPS = late_pattern(r",|:|\b(?:and|because|since|as|so|while|where|with)\b")
+_NO_OBJECT = late_pattern(r"\s*(?:no|none|nothing)\b")
+_EXCEPT = late_pattern(r"\b(?:except|apart from|aside from|other than)\b")
+_KEEPS = late_pattern(
     r"\b(?:not|no|nothing|never|isn't|doesn't) (?:only|just|merely)\b|\b(?:no|without) (?:doubt|question)\b"
 )
 

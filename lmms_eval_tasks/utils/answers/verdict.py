@@ -13,6 +13,7 @@ from itertools import takewhile
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Words, both_ends, is_english, spell_out, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
+from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
 from lmms_eval_tasks.utils.scoring.record import UnparsedReason
@@ -20,9 +21,9 @@ from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 _WORDS = Words("verdict_words.json")
 _any_of = _WORDS.any_of
 _PHRASE_ROLES = "anyway conclude dependent flip independent no_phrase revise tempting unclear yes_phrase"
-PHRASES = {role: re.compile(_any_of(role)) for role in _PHRASE_ROLES.split()}
+PHRASES = {role: late_pattern(_any_of(role)) for role in _PHRASE_ROLES.split()}
 # Statements of other languages by what they mean; one counts where none before it is found.
-PATTERNS = {meaning: re.compile(pattern) for meaning, pattern in _WORDS.patterns.items()}
+PATTERNS = {meaning: late_pattern(pattern) for meaning, pattern in _WORDS.patterns.items()}
 
 YES = "yes"
 """The verdict of an answer that says yes."""
@@ -62,18 +63,18 @@ CHOICE = "yesorno"
 _OR = r"\W{0,3}(?:or|and|nor|vs\.?|[/|])(?: a)?\W{0,3}\b"
 _REPLACED = (
     # What is beyond doubt is not in doubt.
-    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
-    (re.compile(r"\bno longer\b"), "not"),
-    (re.compile(r"\b(?:out of|beyond)(?: (?:her|his|their|its|the|anyone's))? reach\b"), "unreachable"),
-    (re.compile(r"\b(?:with)?in(?: (?:her|his|their|its))? reach\b"), "accessible"),
-    (re.compile(r"\by[ .-]e[ .-]s\b"), "yes"),
-    (re.compile(r"\bn[ .-]o\b"), "no"),
-    (re.compile(rf"\b(?:yes\b{_OR}no|no\b{_OR}yes)\b|(?<=options: )yes, no\b|(?<=answers: )yes, no\b"), CHOICE),
+    (late_pattern(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
+    (late_pattern(r"\bno longer\b"), "not"),
+    (late_pattern(r"\b(?:out of|beyond)(?: (?:her|his|their|its|the|anyone's))? reach\b"), "unreachable"),
+    (late_pattern(r"\b(?:with)?in(?: (?:her|his|their|its))? reach\b"), "accessible"),
+    (late_pattern(r"\by[ .-]e[ .-]s\b"), "yes"),
+    (late_pattern(r"\bn[ .-]o\b"), "no"),
+    (late_pattern(rf"\b(?:yes\b{_OR}no|no\b{_OR}yes)\b|(?<=options: )yes, no\b|(?<=answers: )yes, no\b"), CHOICE),
 )
 # A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not, and not in "No. 2"; marks
 # of other scripts always do.
-_END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+(?!\d)|\Z)|(?<=[。！？；।۔])")
-_OUTCOME = re.compile(
+_END = late_pattern(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+(?!\d)|\Z)|(?<=[。！？；।۔])")
+_OUTCOME = late_pattern(
     r"(?:(?:and|but|so|then|yet) )?(?:it|that|this|nothing|the (?:outcome|event|result|second(?: \w+)?)) "
     r"(?:[\w']+ ){0,4}?(?:happens?|happened|occurs?|occurred|takes? place|possible|impossible|prevented|come about)"
     r"(?: [\w']+){0,3}"
@@ -144,8 +145,8 @@ _REACH = 4
 _DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
 
 
-_IMPOSSIBLE = re.compile(r"\b(?:is|are|becomes?) (?:(?!not\b)\w+ )?impossible\b(?! (?:to|that|for)\b)")
-_DENIED = re.compile(
+_IMPOSSIBLE = late_pattern(r"\b(?:is|are|becomes?) (?:(?!not\b)\w+ )?impossible\b(?! (?:to|that|for)\b)")
+_DENIED = late_pattern(
     r"\b(?:is|are|becomes?) (?:(?!not\b)\w+ ){0,2}(?:impossible|prevented|excluded|ruled out)\b(?! to)"
     r"|\b(?:does|do|can) (?:not|never) (?:\w+ )?(?:happen|occur|take place)\b|\b(?:never|not) (?:happens|occurs)\b"
 )
@@ -195,27 +196,28 @@ _ALONE = (
 )
 _ENDS = rf"(?= (?![-/]){_MARK}|$)"
 _FILLER = rf"(?:{_any_of('label_filler', 'label')}|{_MARK})"
-_LABELLED = re.compile(rf"(?:{_any_of('label')}|{CHOICE})(?: {_FILLER}){{1,12}} {_WORD}(?! {_any_of('effect_noun')})")
-_OPENING = re.compile(
+_LABELLED = late_pattern(rf"(?:{_any_of('label')}|{CHOICE})(?: {_FILLER}){{1,12}} {_WORD}(?! {_any_of('effect_noun')})")
+_OPENING = late_pattern(
     rf"(?:(?:{_any_of('lead_filler')}|{_MARK}|\d+) ){{0,14}}?{_ALONE}{_ENDS}(?!(?: {_MARK})*? {_any_of('revise')})"
 )
-_LEADING = re.compile(rf"{_ALONE}(?= [-/] )")
+_LEADING = late_pattern(rf"{_ALONE}(?= [-/] )")
 _SHORT = 8
-_CHANGED_END = re.compile(r"(?: [^\w\s])* (?:instead|rather|i mean|after all)(?= [^\w\s]|$)")
-_ENDED = re.compile(rf" {_MARK}")
-_ENDING = re.compile(rf"{_WORD}(?: {_MARK})*$")
-_SAID = re.compile(
+_CHANGED_END = late_pattern(r"(?: [^\w\s])* (?:instead|rather|i mean|after all)(?= [^\w\s]|$)")
+_ENDED = late_pattern(rf" {_MARK}")
+_ENDING = late_pattern(rf"{_WORD}(?: {_MARK})*$")
+_SAID = late_pattern(
     rf"(?:{_any_of('say', 'conclude', 'revise')}(?: {_any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
 )
 
 
 def read_yes_no(sentence: Sentence) -> Assertion | None:
     """The yes or no of a sentence by its words alone; None where it has none, unclear where it has both."""
-    found = _LABELLED.search(sentence.text) or _OPENING.match(sentence.text)
+    labelled = _LABELLED.search(sentence.text)
+    found = labelled or _OPENING.match(sentence.text)
     if found and found["turn"] and PHRASES["unclear"].search(found[0]):
         return None  # "not sure"
     if found:
-        force, rest = Force.WORD if found.re is _OPENING else Force.LABEL, sentence.text[found.end() :]
+        force, rest = Force.LABEL if labelled else Force.WORD, sentence.text[found.end() :]
         word = _unless_doubled(Assertion(_verdict(found), force), rest)
         if not sentence.is_english and rest.strip() and not _ENDED.match(rest):
             return replace(word, verdict=UNCLEAR)
@@ -338,19 +340,19 @@ def _read(
 
 VERDICT_READER = "verdict reader 5"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
-_JSON_FLAG = re.compile(
+_JSON_FLAG = late_pattern(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
     r"(true|false|yes|no)\b\"?(?=\s{0,9}(?:[,}\n]|\Z))",
     re.IGNORECASE,
 )
-_TURNING_KEY = re.compile(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
+_TURNING_KEY = late_pattern(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
 _with_answers = partial(mark_flags, flags=_JSON_FLAG, turning=_TURNING_KEY, yes=YES, no=NO)
-_JSON_REASON = re.compile(
+_JSON_REASON = late_pattern(
     r"\"(?:reason\w{0,9}|explanation|rationale)\"\s{0,3}:\s{0,3}\"([^\"\n]{1,400})\"", re.IGNORECASE
 )
 _OFFERING = frozenset({"or", "if", "otherwise"})
 _DOUBT = PHRASES["unclear"]
-_CONTRAST = re.compile(r"\b(?:but|however|though|yet)\b")
+_CONTRAST = late_pattern(r"\b(?:but|however|though|yet)\b")
 
 
 def read_verdict(response: object, question: str = "", *, cut_off: bool = False) -> str:

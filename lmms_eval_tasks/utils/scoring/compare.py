@@ -232,9 +232,9 @@ POWER = 0.8
 
 
 def _quantiles() -> tuple[float, float]:
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    return float(norm.ppf(1 - LEVEL / 2)), float(norm.ppf(POWER))
+    return float(ndtri(1 - LEVEL / 2)), float(ndtri(POWER))
 
 
 def unpaired_effect(groups: int, share: float) -> float:
@@ -281,7 +281,7 @@ class Standing:
 
 def interval_p_value(one: Scored, other: Scored) -> float:
     """Two-sided p-value of no difference between two scores, from their 95% intervals, as of independent runs."""
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
     higher, lower = (one, other) if one.value >= other.value else (other, one)
     difference = higher.value - lower.value
@@ -290,7 +290,7 @@ def interval_p_value(one: Scored, other: Scored) -> float:
     squares = max(0.0, higher.value - higher.low) ** 2 + max(0.0, lower.high - lower.value) ** 2
     if squares == 0.0:
         return 0.0
-    return float(2 * norm.sf(difference / squares**0.5 * norm.ppf(1 - SIGNIFICANT / 2)))
+    return float(2 * ndtr(-difference / squares**0.5 * ndtri(1 - SIGNIFICANT / 2)))
 
 
 def rank_scores(scores: Sequence[Scored], higher_is_better: bool = True) -> list[Standing]:

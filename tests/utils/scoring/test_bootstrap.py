@@ -47,8 +47,10 @@ def lowest(groups: int) -> float:
 
 
 def test_a_plain_proportion_gets_wilsons_interval_and_a_mean_of_parts_is_surer_than_one() -> None:
-    wilson = stats.binomtest(5, 50).proportion_ci(method="wilson")
-    assert macro_interval([proportion(5, 50)]) == pytest.approx((100 * wilson.low, 100 * wilson.high))
+    for groups in (1, 7, 50, 793):
+        for right in range(groups + 1):
+            wilson = stats.binomtest(right, groups).proportion_ci(method="wilson")
+            assert macro_interval([proportion(right, groups)]) == (100 * wilson.low, 100 * wilson.high)
     part = proportion(50, 100)
     one, four = macro_interval([part]), macro_interval([part] * 4)
     assert (four[1] - four[0]) == pytest.approx((one[1] - one[0]) / 2, rel=0.1)
