@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.data.home import SAMPLE_REMEDY, benchmark_dir, home, 
 from lmms_eval_tasks.utils.data.survey import check_split
 
 
-def check(
+def check(  # noqa: C901
     benchmark: Annotated[
         list[str] | None, typer.Argument(help="Benchmarks to check; all that are prepared if none is named.")
     ] = None,

@@ -36,7 +36,7 @@ ITEMS_HELP = (
 )
 
 
-def humans(
+def humans(  # noqa: C901
     responses: Annotated[
         Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct]; or of ratings.")
     ],

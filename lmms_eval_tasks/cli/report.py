@@ -42,7 +42,7 @@ class Pairing(str, Enum):
     random = "random"
 
 
-def report(
+def report(  # noqa: C901
     runs: Annotated[
         list[Path] | None,
         typer.Argument(help="Output folders of runs (the latest run of each is taken).", show_default=False),

@@ -70,8 +70,13 @@ def _show(rescored: Rescored, with_scores: bool) -> None:
     if not rescored.changes:
         console.print(f"all {rescored.scores} scores equal{', with their intervals and counts' * bool(rescored.kept)}")
         return
+    _show_changes(rescored)
+
+
+def _show_changes(rescored: Rescored) -> None:
     from lmms_eval_tasks.finished.rescore import ABSENT
 
+    console = make_console()
     listed = [change for change in rescored.changes if "_stderr" not in change.score]
     scores = [change for change in listed if ABSENT not in (change.old, change.new)]
     table = text_table("numbers that differ", "task", "score", "old", "new")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -136,6 +136,10 @@ def _check_actions(graph: ClipGraph, where: str, issues: Problems) -> None:
             issues.add("actions.end", "Expected none before its start, but got", f"{action.end:g} {place}")
         known.add(action.id)
         latest = max(latest, action.start)
+    _check_links(graph, known, where, issues)
+
+
+def _check_links(graph: ClipGraph, known: Collection[str], where: str, issues: Problems) -> None:
     pairs: set[tuple[str, str]] = set()
     for field, listed in (("links", graph.links), ("unlinked", graph.unlinked or ())):
         for number, link in enumerate(listed, 1):

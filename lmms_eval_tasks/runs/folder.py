@@ -316,7 +316,7 @@ def arrange(groups: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> dict[s
     return {**groups, **{task: (task,) for task in tasks if task not in grouped}}
 
 
-def _read(path: Path, allow_incomplete: bool) -> Run:
+def _read(path: Path, allow_incomplete: bool) -> Run:  # noqa: C901
     """Return the run of one results file; `CutShort` where that is all that is wrong with it."""
     results = run_files.read_results(path)
     problems, gaps = Problems(), Problems()

@@ -141,7 +141,7 @@ class SavedResponses:
         return None
 
 
-def read_responses(
+def read_responses(  # noqa: C901
     source: Path, kinds: Sequence[PredictionLines] = (), allow_incomplete: bool = False
 ) -> SavedResponses:
     """Read saved responses: of a file, or of the latest whole run of each task in a folder."""

@@ -269,7 +269,7 @@ def _read_cell(text: str) -> float | None:
 # ---- the command ---------------------------------------------------------------------------------------------------
 
 
-def rank(
+def rank(  # noqa: C901
     runs: Annotated[
         list[Path] | None, typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")
     ] = None,

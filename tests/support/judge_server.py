@@ -117,7 +117,7 @@ class JudgeServer:
         self._http.server_close()
 
 
-def _handler(server: JudgeServer, protocol: str) -> type[BaseHTTPRequestHandler]:
+def _handler(server: JudgeServer, protocol: str) -> type[BaseHTTPRequestHandler]:  # noqa: C901
     class Handler(BaseHTTPRequestHandler):
         protocol_version = protocol
 

@@ -80,7 +80,7 @@ DESCRIBED = ("descriptions", "revision")
 """Forms in which timed descriptions are put right."""
 
 
-def write_pages(
+def write_pages(  # noqa: PLR0913
     plan: Plan,
     folder: Path,
     only: Sequence[str] = (),

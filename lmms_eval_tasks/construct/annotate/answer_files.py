@@ -90,7 +90,7 @@ def plan_digest(plan: Plan) -> str:
     return hashlib.sha256(as_csv(plan).encode()).hexdigest()[:16]
 
 
-def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Iterator[str]:
+def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Iterator[str]:  # noqa: C901
     """Yield the parts of an answer that do not fit the question asked; nothing if the item was left unanswered."""
     if not given.given:
         return

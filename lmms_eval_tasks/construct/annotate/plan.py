@@ -103,7 +103,7 @@ def annotators_needed(
     return max(responses * largest, math.ceil(total / (60_000 * minutes)))
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913
     benchmark: str,
     split: str,
     questions: Sequence[PlannedQuestion],

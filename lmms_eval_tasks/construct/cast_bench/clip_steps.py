@@ -434,7 +434,7 @@ class EditedItem(ReleaseRow):
     skipped: list[WholeText] = Field(default_factory=list)
 
 
-def read_edits(
+def read_edits(  # noqa: C901
     path: Path, clips: Mapping[str, ClipRow], problems: Problems
 ) -> dict[str, dict[str, tuple[TimedEntry, ...]]]:
     """Read the actions that people give for the instances of clips; those of an instance that they skipped are none."""

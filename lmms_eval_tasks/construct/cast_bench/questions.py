@@ -154,7 +154,7 @@ def check_question(row: DraftRow, _: Asking) -> QuestionRow:
     return read_question(row)
 
 
-def read_question(row: DraftRow) -> QuestionRow:
+def read_question(row: DraftRow) -> QuestionRow:  # noqa: C901
     """Read a written question by every rule of its form; raises `Removed` for the first that it breaks."""
     written, last, by_id = row.written, row.clip.last, row.clip.by_id
     names = ("question", "scene", "answer", "video_distractor")

@@ -32,7 +32,7 @@ ScoredPair = tuple[float, int, int]
 """The product of two items' vectors, and the items."""
 
 
-def ranked_pairs(
+def ranked_pairs(  # noqa: C901
     vectors: Floats, answers: Ints, clips: Ints, alive: NDArray[np.bool_], allowed: Callable[[int, int], bool]
 ) -> Iterator[ScoredPair]:
     """Pairs of one question's free items with different answers and clips, the most alike first."""
@@ -156,7 +156,7 @@ def distinct_clips(candidates: Sequence[Candidate]) -> list[str]:
     return list(dict.fromkeys(candidate.clip for candidate in candidates))
 
 
-def mine_pairs(
+def mine_pairs(  # noqa: C901
     candidates: Sequence[Candidate],
     vectors: Floats,
     rule: Rule = no_answer_entails_the_other,

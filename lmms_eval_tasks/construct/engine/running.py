@@ -196,7 +196,7 @@ SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
 """The parts of a set."""
 
 
-def run_pipeline(
+def run_pipeline(  # noqa: PLR0913
     pipeline: Pipeline[C],
     config: C,
     values: dict[str, Any],

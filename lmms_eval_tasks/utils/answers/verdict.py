@@ -288,7 +288,7 @@ def _subject(before: list[str]) -> list[str]:
     return clause
 
 
-def _read(
+def _read(  # noqa: C901
     subject: list[str], before: list[str], behind: list[str], sentence: Sentence, end: tuple[str, ...]
 ) -> Assertion | None:
     """Read the assertion of one modal verb from its subject and the words after it; the rules are tried in order."""

@@ -84,7 +84,7 @@ def find_marks(source: str | Path, clips: Iterable[Path] = ()) -> set[str]:
     return {mark for mark in MARKS if mark in inside or any((place / mark).is_file() for place in above)}
 
 
-def identify(
+def identify(  # noqa: PLR0913
     card: Card,
     split: str,
     table: pyarrow.Table,

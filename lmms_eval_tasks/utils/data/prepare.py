@@ -146,7 +146,7 @@ class Build:
     splits: dict[str, SplitManifest] = field(default_factory=dict)
     items_left_out: int = 0
 
-    def add_split(
+    def add_split(  # noqa: PLR0913
         self,
         split: str,
         rows: Sequence[Mapping[str, Any]],

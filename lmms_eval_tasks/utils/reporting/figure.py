@@ -186,7 +186,7 @@ class Grid(Figure):
         return table
 
 
-def heat_map(
+def heat_map(  # noqa: PLR0913
     caption: str,
     rows: Sequence[str],
     columns: Sequence[str],

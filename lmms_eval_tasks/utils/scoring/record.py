@@ -144,7 +144,7 @@ class Record:
     unparsed_reason: Annotated[UnparsedReason, Field(strict=False)] | None = None
 
     @classmethod
-    def graded(
+    def graded(  # noqa: PLR0913
         cls,
         item_id: str,
         group_id: str,

@@ -248,7 +248,7 @@ class ChoiceForm:
         empty = sum(line[self.answer_field] == self.no_answer for line in lines)
         return Built(as_lines(lines), len(lines), empty, self.notes)
 
-    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
+    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:  # noqa: C901
         """Validate a file against the form, and against its split where that is prepared."""
         title = self.card.title
         read = read_rows(path, self.row_type, issues)
