@@ -119,9 +119,10 @@ $(VENV)/.dependencies: setup.cfg tools/install.py $(CONSTRAINTS)
 	$(BIN)/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[dev]"
 	touch $@
 
-# The share of lines and branches that the tests run; CONTRIBUTING.md has the last figure.
+# The share of lines and branches that the fast tests run, in their own process; CONTRIBUTING.md has the last figure.
 coverage: install
-	$(PYTEST) -m "not measurement" --cov lmms_eval_tasks --cov-branch --cov-report term:skip-covered .
+	$(PYTEST) -m "not host and not model and not browser and not slow" --cov lmms_eval_tasks --cov-branch \
+		--cov-report term:skip-covered .
 
 release: install
 	tools/release.sh "$(VERSION)" "$(TOP)/$(BIN)/python"

@@ -86,7 +86,7 @@ def test_the_first_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     printed = run_script("".join(runnable), tmp_path)
     assert "Error during evaluation" not in printed
     assert "SAMPLE DATA, not the benchmark" in printed
-    assert re.search(r"^all \d+ scores equal$", printed, re.MULTILINE)
+    assert re.search(r"^all \d+ scores equal, with their intervals and counts$", printed, re.MULTILINE)
     first, again = (
         next((tmp_path / "out").glob(f"{run}/mvp_mini_submission.*.jsonl")) for run in ("random", "random-again")
     )

@@ -98,10 +98,8 @@ RESPONSES = (
     (answer(forward=math.nan), "wrong", "non_finite", ""),
     (refusal(), "unscored", None, "short clip: Too short."),
     (answer("animal_2"), "unscored", None, "other item: The response is about animal_2, not about this pair."),
-    *(
-        (said, "unparsed", None, hooks.NO_LOSSES)
-        for said in ("It is played forward.", "{" * 10_000, None, '{"loss": 1}')
-    ),
+    *((said, "unparsed", None, hooks.NO_LOSSES) for said in ("It is played forward.", "{" * 10_000, '{"loss": 1}')),
+    (None, "unparsed", None, f"empty: {hooks.NO_LOSSES}"),
     *((json.dumps(json.loads(answer()) | change), "unparsed", None, hooks.NO_LOSSES) for change in CHANGES),
 )
 

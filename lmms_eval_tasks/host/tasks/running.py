@@ -362,9 +362,10 @@ class TaskState(RunningTask):
             record = replace(record, unscored_reason=reply.missing, detail=reply.detail)
         elif record.outcome is Outcome.UNPARSED or not record.detail:
             thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
-            is_silent = record.asked and not record.answered
-            detail = CUT_OFF if thinks or reply.cut_off else reply.silence if is_silent else ""
-            record = replace(record, detail=detail or record.detail)
+            if thinks or reply.cut_off:
+                record = replace(record, detail=CUT_OFF)
+            elif record.outcome is Outcome.UNPARSED:
+                record = replace(record, detail=record.detail or reply.silence)
         if record.outcome is Outcome.UNPARSED and not record.unparsed_reason:
             record = replace(record, unparsed_reason=why_unread(response, reply.cut_off))
         if self.view.name:
