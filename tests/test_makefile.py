@@ -45,7 +45,7 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     (checkout / "calls").unlink(missing_ok=True)
     (checkout / "tests" / "calls").unlink(missing_ok=True)
     # An outer make, such as the one that runs the tests, would pass its own flags and variables on.
-    outer = ("MAKE", "MFLAGS", "TRAIN_ENV")
+    outer = ("MAKE", "MFLAGS", "TRAIN_ENV", "CONSTRAINTS")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
     command = ["make", target, "PYTHON=./python", "VENV=.venv", *variables]
     subprocess.run(command, cwd=checkout, env=environment, check=True, capture_output=True)
