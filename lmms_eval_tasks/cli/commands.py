@@ -81,7 +81,10 @@ class CommandPlace:
                     if isinstance(help_text := given.get("help"), ast.Constant):
                         own = getattr(help_groups, panel.id, None) if isinstance(panel, ast.Name) else None
                         return Listed(str(help_text.value), self.panel or own)
-        command = self.command
+        try:
+            command = self.command
+        except InputError as error:  # of one package: the list shows the others all the same
+            return Listed(str(error), self.panel)
         return Listed(inspect.cleandoc(command.help or ""), command.rich_help_panel)
 
 
