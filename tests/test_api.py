@@ -96,14 +96,6 @@ def test_everything_in_it_is_used_by_a_benchmark_or_an_example() -> None:
     assert used - {(DOOR, module.__name__.rpartition(".")[2]) for module in modules()} == offered
 
 
-def test_a_shared_hook_is_still_found_by_its_former_place() -> None:
-    with pytest.warns(FutureWarning, match=r"api\.aggregate is called lmms_eval_tasks\.api\.hooks\.aggregate now"):
-        assert importlib.import_module(DOOR).aggregate is importlib.import_module(f"{DOOR}.hooks").aggregate
-    assert not hasattr(importlib.import_module(DOOR), "cider")
-    with pytest.warns(FutureWarning, match=r"read by lmms_eval_tasks\.api\.forms\.read_csv_form"):
-        assert importlib.import_module(f"{DOOR}.release").CsvTable(b"a\n").columns == ["a"]
-
-
 @pytest.mark.slow
 def test_everything_is_described(door: griffe.Module) -> None:
     """Methods and properties too. A section `Args` has all arguments; classes and long functions have one."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
-from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import building
 from lmms_eval_tasks.utils.answers.choice import choice_grader
-from lmms_eval_tasks.utils.answers.hooks import RunningTask, TaskContext, hook
+from lmms_eval_tasks.utils.answers.hooks import RunningTask, hook
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, SampleWriter, TaskKind
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
@@ -66,7 +62,6 @@ __all__ = [
     "SplitManifest",
     "SubmissionForm",
     "Table",
-    "TaskContext",
     "TaskKind",
     "UnscoredReason",
     "building",
@@ -78,14 +73,3 @@ __all__ = [
     "read_rows",
     "share_plot",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Return what has another name now."""
-    if name == "GroupedIssues":
-        warnings.warn(f"{__name__}.{name} is called {__name__}.Problems now.", FutureWarning, stacklevel=2)
-        return Problems
-    if name not in hooks.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{__name__}.{name} is called {hooks.__name__}.{name} now.", FutureWarning, stacklevel=2)
-    return getattr(hooks, name)

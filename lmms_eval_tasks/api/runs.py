@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lmms_eval_tasks.runs.dataframes import RunTables, load_runs
 from lmms_eval_tasks.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.answers.hooks import RestoredContext
 from lmms_eval_tasks.utils.scoring.record import ChoiceLine, LogForm, PredictionLines, QuestionText, log_line
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "LogForm",
     "PredictionLines",
     "QuestionText",
-    "RestoredContext",
     "Run",
     "RunTables",
     "load_runs",

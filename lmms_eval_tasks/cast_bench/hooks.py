@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Outcome, Row, RowForm, RunningTask, TaskContext, hook
+from lmms_eval_tasks.api import GradedItem, Outcome, Row, RowForm, RunningTask, hook
 from lmms_eval_tasks.api.evidence import (
     EvidenceFields,
     EvidenceInstance,
@@ -30,7 +30,7 @@ from lmms_eval_tasks.api.evidence import (
 )
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 from lmms_eval_tasks.api.release import load_table
-from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
+from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.masked import BLACK, added_option
 from lmms_eval_tasks.cast_bench.open_ended import right_option
@@ -88,7 +88,7 @@ OFFICIAL_PROMPT = OfficialPrompt(
 read_settings = evidence_settings_reader(CARD.title, PROMPT, OFFICIAL_PROMPT.find)
 
 
-def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+def restore_settings(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
     """Read boxes and match evidence as the log of a finished run says it was done."""
     fields = [line["record"]["fields"] for line in lines]
     submitted = [line.get("submission_rows") or {} for line in lines]
@@ -134,7 +134,7 @@ class EvidenceSubmission(LogForm):
 EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Grade the answer and its evidence; name the kind of a wrong option that was chosen, where the release does."""
     settings: EvidenceSettings = context.settings
     question = read_question(row, settings, context.model)
@@ -190,7 +190,7 @@ def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
     return sum(areas) / len(areas) if areas else 0.0
 
 
-def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
+def warnings(items: Sequence[GradedItem], context: RunningTask) -> list[str]:
     """Warn where boxes look as if they were written in another convention than they were read in."""
     settings: EvidenceSettings = context.settings
     responses = {item.record.item_id: item.submission["predict"] for item in items if item.record.asked}

@@ -16,11 +16,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, TaskContext, UnscoredReason, read_prompt
+from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, RunningTask, UnscoredReason, read_prompt
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.release import clock
-from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
+from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 
 JUDGE_PROMPT, CONSISTENCY_PROMPT = "cast_bench_judge", "cast_bench_judge_consistency"
@@ -73,7 +73,7 @@ class OpenFields(LogForm):
 OpenLine = log_line(OpenFields)
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Have the judge grade a free answer; raises nothing, and threads may call it at the same time."""
     asked = row["asked"]
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
@@ -173,7 +173,7 @@ def _clock(time: object, seconds: int) -> str:
     return time if isinstance(time, str) else clock(seconds)
 
 
-def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+def restore_verdicts(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
     """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
     verdicts: list[tuple[Case, Verdict[Any]]] = []
     for row, line in zip(rows, lines, strict=True):

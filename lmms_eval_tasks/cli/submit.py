@@ -48,7 +48,6 @@ def submit(
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Also write it where items are missing or were not asked.")
     ] = False,
-    allow_sample: Annotated[bool, typer.Option("--allow-sample", hidden=True)] = False,
 ) -> None:
     """Write a leaderboard's submission file from a finished run; no model needed.
 
@@ -59,17 +58,15 @@ def submit(
     from lmms_eval_tasks.finished.submit import submit as write
 
     console = make_console()
-    if allow_sample:
-        console.print("warning: --allow-sample is called --allow-unofficial now.", style="yellow")
     if name in registry().leaderboards:
         if split or part:
             raise InputError(f"Expected neither --split nor --part for {name}, which takes certain splits whole.")
-        submit_all(name, runs, out, allow_unofficial or allow_sample, allow_incomplete)
+        submit_all(name, runs, out, allow_unofficial, allow_incomplete)
         return
     if len(runs) > 1:
         problem = f"Expected one run for {name}, but got {len(runs)}. A leaderboard takes several: {LEADERBOARDS}."
         raise InputError(problem)
-    done = write(name, runs[0], out, split, part, allow_unofficial or allow_sample, allow_incomplete)
+    done = write(name, runs[0], out, split, part, allow_unofficial, allow_incomplete)
     print_notes(Output("submit"), done.runs[0].notes, done.runs[0].incomplete)
     if done.apart:
         console.print(f"{done.apart}: do not send it to a leaderboard.", style="bold red")

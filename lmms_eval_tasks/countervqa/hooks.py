@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Record, Row, RowForm, TaskContext, read_prompt
+from lmms_eval_tasks.api import GradedItem, Record, Row, RowForm, RunningTask, read_prompt
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings
 from lmms_eval_tasks.api.release import clock
-from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
+from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL
 from lmms_eval_tasks.countervqa.release import read_graph
 
@@ -90,7 +90,7 @@ grade_verdict = verdict_grader(
 """A record's field ``paired`` says whether a partner has the opposite verdict."""
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Grade the verdict, and have the explanation of a right one judged where the run has a judge; raises nothing."""
     record, judge = grade_verdict(row, response, context).record, context.judge(Agreement)
     judged, agreement, asked = None, None, None
@@ -115,7 +115,7 @@ def agreement_case(row: Row, response: object) -> Case:
     return Case.of(read_prompt(JUDGE_PROMPT), material)
 
 
-def restore_agreement(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+def restore_agreement(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
     """Take the verdicts in the log of a finished run, if a judge was asked in it."""
     verdicts: list[tuple[Case, Verdict[Any]]] = []
     logged = [Record.from_json(line["record"]).fields for line in lines]
@@ -141,7 +141,7 @@ def probe_guesses(row: Row) -> list[str]:
     return [f"Answer: {first}\nHappened: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
 
 
-def grade_probe(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade_probe(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Grade both answers; raises nothing."""
     prompt: Prompt | None = context.settings.prompt
     action_first = prompt is not None and 0 <= prompt.text.find("{action}") < prompt.text.find("{question}")

@@ -13,15 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.api import InputError, Row, TaskContext
+from lmms_eval_tasks.api import InputError, Row, RunningTask
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE, plausibility_grader
-from lmms_eval_tasks.api.hooks import doc_to_text, process_results
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, TaskSettings, prompt_reader
 from lmms_eval_tasks.intphys2.card import CARD
-
-# By which YAML files of earlier versions name them.
-__all__ = ["process_results", "surprise_doc_to_text", "surprise_process_results"]
-surprise_doc_to_text, surprise_process_results = doc_to_text, process_results
 
 PROMPT = "intphys2"
 """Id of our own prompt."""
@@ -135,7 +130,7 @@ def official_answer(text: str, digits: bool = False) -> str | None:
     return IMPOSSIBLE if any(sign in text for sign in (("0",) if digits else ("no", "No"))) else None
 
 
-def own_fields(row: Row, response: object, context: TaskContext) -> dict[str, Any]:
+def own_fields(row: Row, response: object, context: RunningTask) -> dict[str, Any]:
     """The clip's ``pair`` and ``coding``, what the official notebook reads, and whether that is right.
 
     It is wrong, too, where the clip is missing, as the notebook counts every row of its metadata.

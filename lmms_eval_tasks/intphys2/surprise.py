@@ -21,8 +21,8 @@ from lmms_eval_tasks.api import (
     Panel,
     Record,
     Row,
+    RunningTask,
     RunRecords,
-    TaskContext,
     TaskKind,
     UnscoredReason,
 )  # fmt: skip
@@ -95,7 +95,7 @@ def possible_clip(item_id: str) -> str:
     return item_id.removesuffix(_ENDING)
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Grade the losses of a pair; raises nothing."""
     answer = read_clip_losses(response, len(CLIPS))
     fields = {

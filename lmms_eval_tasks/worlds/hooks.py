@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.api import GradedItem, Row, TaskContext, choice_grader, read_prompt
+from lmms_eval_tasks.api import GradedItem, Row, RunningTask, choice_grader, read_prompt
 from lmms_eval_tasks.api.answers import plausibility_grader, verdict_grader
 from lmms_eval_tasks.api.evidence import (
     EvidenceFields,
@@ -15,21 +15,8 @@ from lmms_eval_tasks.api.evidence import (
     grade_evidence,
     read_truth,
 )
-from lmms_eval_tasks.api.hooks import doc_to_text, process_results
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.worlds.card import CARD, COLUMNS, FRAME
-
-# By which YAML files of earlier versions name them.
-__all__ = [
-    "counterfactual_process_results",
-    "evidence_doc_to_text",
-    "evidence_process_results",
-    "possible_process_results",
-    "process_results",
-    "question_doc_to_text",
-]
-counterfactual_process_results = evidence_process_results = possible_process_results = process_results
-evidence_doc_to_text = question_doc_to_text = doc_to_text
 
 read_evidence_settings = evidence_settings_reader(CARD.title, "worlds_evidence", read_prompt)
 
@@ -67,7 +54,7 @@ def ask_for_evidence(row: Row, settings: EvidenceSettings) -> str:
     return settings.prompt.render(question=row["question"], options=options)
 
 
-def grade_grounded(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade_grounded(row: Row, response: object, context: RunningTask) -> GradedItem:
     settings: EvidenceSettings = context.settings
     question = EvidenceQuestion(
         item_id=row["item_id"],

@@ -13,7 +13,6 @@ from lmms_eval_tasks.api import (
     Record,
     Row,
     RunningTask,
-    TaskContext,
     UnscoredReason,
     choice_grader,
     hook,
@@ -83,7 +82,7 @@ PairLine = log_line(
 DirectionLine = log_line(DirectionFields, STRATUM)
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Grade one pair; without losses it is unparsed or unscored, and its record says why."""
     answer = read_denoising(response)
     losses = PairLosses.of(answer) if answer is not None and answer.loss is not None else None
@@ -119,7 +118,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     return GradedItem(record, losses.model_dump() if losses is not None and winner else {})
 
 
-def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
+def warnings(items: Sequence[GradedItem], context: RunningTask) -> list[str]:
     """Name the pairs without losses and why, those with losses that are not finite, and mixed software versions."""
     messages = []
     unscored: dict[str, list[str]] = {}
@@ -169,7 +168,7 @@ def both_directions(table: datasets.Dataset) -> datasets.Dataset:
 grade_choice = choice_grader(stratum=stratum)
 
 
-def grade_direction(row: Row, response: object, context: TaskContext) -> GradedItem:
+def grade_direction(row: Row, response: object, context: RunningTask) -> GradedItem:
     """Grade one clip; its credit by the protocol of the paper's study of people is among the record's fields."""
     record = grade_choice(row, response, context).record
     credit = None if record.correct is None else 100.0 if record.correct else 50.0 * (record.answered == UNKNOWN)

@@ -121,8 +121,7 @@ def test_a_part_of_the_release_is_no_submission(
     )
     write_hook_run(Path("run"), {"causalvqa_paired": choose("B")})
     shown = [refused("causalvqa", "run")]
-    for option in ("--allow-unofficial", "--allow-sample"):
-        shown.append(printed("submit", "causalvqa", "run", "--out", "file", option))
+    shown.append(printed("submit", "causalvqa", "run", "--out", "file", "--allow-unofficial"))
     expected("\n".join([*shown, printed("validate", "causalvqa", "file")]))
 
 

@@ -16,7 +16,7 @@ TOLERANCE = 0.15
 grade_choice = api.choice_grader()
 
 
-def grade_seconds(row: api.Row, response: object, context: api.TaskContext) -> api.GradedItem:
+def grade_seconds(row: api.Row, response: object, context: api.RunningTask) -> api.GradedItem:
     """Grade the last number of whatever a model gave; raises nothing."""
     numbers = re.findall(r"\d{1,4}(?:\.\d{1,4})?", response) if row["asked"] and isinstance(response, str) else []
     off = abs(float(numbers[-1]) - float(row["answer"])) if numbers and row["answer"] else None

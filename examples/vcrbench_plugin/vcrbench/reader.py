@@ -66,7 +66,7 @@ def share_right(order: str | None, key: str) -> float:
     return 100.0 * sum(map(str.__eq__, (order or "").split(", "), steps)) / len(steps)
 
 
-def grade_order(row: api.Row, response: object, context: api.TaskContext) -> api.GradedItem:
+def grade_order(row: api.Row, response: object, context: api.RunningTask) -> api.GradedItem:
     """The record of whatever a model gave; raises nothing."""
     said, count, key = response if row["asked"] and isinstance(response, str) else "", count_of(row), row["answer"]
     order, official = read_order(said, count, row.get("cut_off", False)), read_official(said, count)

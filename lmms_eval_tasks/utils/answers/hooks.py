@@ -201,11 +201,6 @@ class RunningTask(ABC):
         """
 
 
-TaskContext = RunningTask
-"""A running task, by its former name."""
-RestoredContext = RunningTask
-"""The task of a finished run that is scored again, as `TaskKind.restore` may change it: settings and verdicts."""
-
 Ask = Callable[[Row, Any], str]
 """Writes the prompt of a row, given the task's settings."""
 Grade = Callable[[Row, object, RunningTask], GradedItem]

@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.scoring.record import ROTATED
 if TYPE_CHECKING:
     import datasets
 
-    from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, RestoredContext
+    from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, RunningTask
     from lmms_eval_tasks.utils.data.made import TimedBox
     from lmms_eval_tasks.utils.people.baseline import HumanStudy
     from lmms_eval_tasks.utils.reporting.columns import Column, Layout, RunRecords
@@ -211,9 +211,9 @@ class TaskKind:
     Attributes:
         metrics: Every score that its tasks may print; their YAML names those that they do.
         ask: Writes the prompt of a row, given the settings; by default the prompt with the question, and its options.
-        grade: Grades a response to a row, given the row, the response and the `TaskContext`, and raises nothing; by
+        grade: Grades a response to a row, given the row, the response and the `RunningTask`, and raises nothing; by
             default as an option, by `choice_grader`.
-        warn: Of all graded items and the `TaskContext`, messages that are logged at the end of a run.
+        warn: Of all graded items and the `RunningTask`, messages that are logged at the end of a run.
         extractor: Name and version of what reads answers; by default our reader of choices, or of losses.
         columns: Of the table that `report` prints; by default those of `utils.reporting.columns.usual_columns`.
         references: The scores that are compared with chance, people and published models, the leading one first, given
@@ -277,7 +277,7 @@ class TaskKind:
     row_id: Callable[[str], str] = str
     judge: Literal["", "optional", "required"] = ""
     no_submission: str = ""
-    restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
+    restore: Callable[[RunningTask, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
     views: tuple[str, ...] = (*VIEWS, *OPTION_VIEWS)
     by_option: tuple[str, ...] = ("options",)

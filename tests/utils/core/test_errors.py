@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from expected import Expected
 from refusals import refusal
 
@@ -36,7 +35,7 @@ def test_faults_are_one_problem_per_kind(expected: Expected) -> None:
     expected(f"{message(issues, 'nothing was written')}\n{message(both)}")
 
 
-def test_oddities_are_one_warning_per_kind_and_the_former_name_warns() -> None:
+def test_oddities_are_one_warning_per_kind() -> None:
     problems = Problems()
     assert problems.warnings() == ()
     for name in range(6):
@@ -47,6 +46,3 @@ def test_oddities_are_one_warning_per_kind_and_the_former_name_warns() -> None:
         "x.csv: rows without a colour: 7 (row 0, row 1, row 2, row 3, row 4, … and 2 more).",
         "x.csv: rows without a taste: 1 (row 9).",
     )
-    with pytest.warns(FutureWarning, match="GroupedIssues is called lmms_eval_tasks.api.Problems now"):
-        from lmms_eval_tasks.api import GroupedIssues
-    assert GroupedIssues is Problems
