@@ -90,8 +90,7 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
 def _signature(run: ScoredRun, part: PartScores) -> str:
     prompt = facts.task_facts(run, part).get("prompt")
     asked = f"{part.name} version {part.version}" + (f", prompt {prompt}" if prompt else "")
-    method = run.scores.method or run.scores.without_intervals
-    return f"{asked}, lmms-eval-tasks {run.scores.lmms_eval_tasks}, {method}"
+    return f"{asked}, lmms-eval-tasks {run.scores.lmms_eval_tasks}, {run.scores.method}"
 
 
 def _section(exported: Exported) -> str:

@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
-from lmms_eval_tasks.utils.benchmark.benchmark import read_pointer
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
-from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
+from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
 from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record, join_orders, whole_id
 
@@ -41,12 +40,9 @@ class LoggedItem:
 
     @property
     def data_set(self) -> DataSet:
-        """Data set of the item; for a line of an earlier version, only whether it is sample data is known."""
-        if (logged := self.values["record"].get(run_files.DATA_SET)) is not None:
-            return DataSet.model_validate(logged)
-        scored, predicted = run_files.EARLIER_SAMPLE
-        is_sample = scored in self.values or self.values.get(predicted) is True
-        return DataSet(kind=SetKind.SAMPLE) if is_sample else UNKNOWN_SET
+        """Data set of the item, as its line says."""
+        logged = self.values["record"].get(run_files.DATA_SET)
+        return UNKNOWN_SET if logged is None else DataSet.model_validate(logged)
 
     @property
     def responses(self) -> list[str]:
@@ -155,7 +151,7 @@ class Run:
         records: Task of ours to its records, in the sample log's order; other people's tasks are left out.
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
-        sets: Task to what its set is; of a run of an earlier version only whether it is sample data is known.
+        sets: Task to what its set is.
         limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
         shard: Which part of a run it is; None of a whole run.
         card: What the run was made with; empty for a run of a version that wrote no card.
@@ -247,8 +243,8 @@ INCOMPLETE = "--allow-incomplete reads it as far as it goes."
 RUN_AGAIN = "The same command with the same output path resumes the run."
 POINTER = re.compile(r"<task .+ of \w+: (\{[^{}]*\})>")
 """In the text of a task's hook, its pointer."""
-OWN_HOOK = ("<task ", "TaskState.")
-"""What a hook's text has, one of these, in the results file of a task of ours, or of a user's variant of one."""
+OWN_HOOK = "<task "
+"""What a hook's text has in the results file of a task of ours, or of a user's variant of one."""
 NOT_SCORED = (
     "The answers are kept and not scored (--predict_only). `lmms-eval-tasks rescore {run} --out DIR` scores them, "
     "`lmms-eval-tasks submit` writes a leaderboard's file of them, and the model `replay` reads them."
@@ -316,7 +312,7 @@ def arrange(groups: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> dict[s
     return {**groups, **{task: (task,) for task in tasks if task not in grouped}}
 
 
-def _read(path: Path, allow_incomplete: bool) -> Run:  # noqa: C901
+def _read(path: Path, allow_incomplete: bool) -> Run:
     """Return the run of one results file; `CutShort` where that is all that is wrong with it."""
     results = run_files.read_results(path)
     problems, gaps = Problems(), Problems()
@@ -325,13 +321,11 @@ def _read(path: Path, allow_incomplete: bool) -> Run:  # noqa: C901
     forms: dict[str, type[LogLine]] = {}
     for task, config in results.configs.items():
         hook = str(config.get("process_results")) if isinstance(config, Mapping) else ""
-        is_ours = any(mark in hook for mark in OWN_HOOK)
-        if is_ours:
-            # A user's variant is known by its hook's pointer; in an earlier run by the pointer's file.
+        is_ours = OWN_HOOK in hook
+        if found := POINTER.search(hook):
+            # A user's variant is known by its hook's pointer.
             with suppress(ValueError, LookupError, TypeError, StopIteration):
-                found = POINTER.search(hook)
-                if pointer := json.loads(found[1]) if found else read_pointer(Path(), config):
-                    registry().derive(task, pointer, config)
+                registry().derive(task, json.loads(found[1]), config)
         if own := registry().find_task(task):
             is_ours = is_ours or task not in own.benchmark.replaces
             forms[task] = own.kind.log_form or AnyLine

@@ -34,8 +34,6 @@ BYPASS = "bypass"
 """The one score of a run with ``--predict_only``; the lines of its sample logs have it, too."""
 DATA_SET = "data_set"
 """What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
-EARLIER_SAMPLE = ("sample_data", "sample")
-"""What a line of an earlier version has where its data is sample data: the score, or without one this."""
 PARTS, SWEEP, LAUNCHED = "parts", "sweep", "launch.json"
 """The folder in which `launch` keeps the runs of parts, below the run that they are merged into; that of `sweep`, with
 what belongs to no run; and a file in both."""

@@ -206,8 +206,6 @@ class ScoresFile(_Part):
     """The model, with its arguments' checkpoint where it has one."""
     method: str
     """How every interval is computed, with draws and seed."""
-    without_intervals: str
-    """Why there are no intervals; empty where there are."""
     parts: list[PartScores]
     """Tasks and groups."""
 
@@ -264,7 +262,6 @@ def scores_of(run: Run) -> ScoresFile:
         results=run.path.name,
         model=run.name,
         method=METHOD,
-        without_intervals="",
         parts=parts,
     )
 

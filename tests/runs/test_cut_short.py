@@ -13,7 +13,7 @@ from expected import Expected
 from logged_runs import TASK, weak, write_run
 from task_states import task_state
 
-from lmms_eval_tasks.mvp import hooks
+from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import CutShort, ResultsFile
 from lmms_eval_tasks.runs.saved_answers import read_responses
@@ -99,8 +99,8 @@ def test_a_log_without_records_is_named_and_one_of_somebody_else_s_task_is_left_
     (run / LOG).write_bytes(content)
     # A user's variant of ours, which names our hook, and our own task in the place of lmms-eval's.
     results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
-    now, before = partial(hooks.process_results, task_state(TASK)), "<bound method TaskState.process_results of a task>"
-    for task, hook in (("theirs", str(now)), (MVP, before)):
+    hook = str(partial(hooks.process_results, task_state(TASK)))
+    for task in ("theirs", MVP):
         changed = {**results, "configs": {**results["configs"], task: {"process_results": hook}}}
         (run / RESULTS).write_text(json.dumps(changed), encoding="utf-8")
         with pytest.raises(InputError, match=f"samples_{task}.jsonl, record: Expected this field, but it is missing"):

@@ -24,7 +24,7 @@ LOG = f"20261121_samples_{TASK}.jsonl"
 
 
 def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) -> Path:
-    """A run of a task `t`, as an earlier version wrote it, beside a task of others."""
+    """A run of a task `t` beside a task of others."""
     groups: dict[str, list[str]] = {"both": ["t"], "mixed": ["t", "theirs"], "none": []}
     results = {"configs": {"t": {}, "theirs": {}}, "group_subtasks": groups, "config": config}
     (folder / "1_results.json").write_text(json.dumps(results), encoding="utf-8")
@@ -35,12 +35,10 @@ def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) ->
 
 
 def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
-    # Any end of a line in a response ends no line, and an earlier version said only that its data was made up.
+    # Any end of a line in a response ends no line.
     submission = {"predict": "a\u2028b\x85c\x0bd"}
-    lines = [
-        {"record": RECORD.to_json(), "submission_rows": submission, "sample_data": 100.0},
-        {"record": OTHER.to_json(), "sample_data": 100.0},
-    ]
+    first, second = ({**record.to_json(), "data_set": {"kind": "sample"}} for record in (RECORD, OTHER))
+    lines = [{"record": first, "submission_rows": submission}, {"record": second}]
     config = {"model": "replay", "model_args": "pretrained=org/some-model,dtype=float16"}
     run = read_run(write(tmp_path, config, *lines))
     assert (run.records, run.groups, run.name) == ({"t": (RECORD, OTHER)}, {"both": ("t",)}, "replay some-model")

@@ -49,7 +49,7 @@ def _cells(*numbers: float) -> tuple[str, ...]:
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:
     def build(
-        config: Annotated[Path | None, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
+        config: Annotated[Path, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
         out: Annotated[Path, typer.Option(help="Build folder; repeat the command to resume.", show_default=False)],
         changes: Annotated[
             list[str] | None,
@@ -73,7 +73,7 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         pipeline = load()
         chosen, values = read_config(config, pipeline.config, changes or ())
         steps = pipeline.steps(chosen)
-        chosen.check_roles(roles_of(steps), config.name if config else CHANGE)
+        chosen.check_roles(roles_of(steps), config.name)
         rows = pipeline.read(chosen)
         check_ids(rows, pipeline.first)
         table = forecast_table(rows, steps, chosen)

@@ -84,10 +84,9 @@ C = TypeVar("C", bound=BuildConfig)
 Values = TypeVar("Values", bound=BaseModel)
 
 
-def read_config(path: Path | None, form: type[Values], changes: Sequence[str] = ()) -> tuple[Values, dict[str, Any]]:
+def read_config(path: Path, form: type[Values], changes: Sequence[str] = ()) -> tuple[Values, dict[str, Any]]:
     """A configuration with changes ``key=value``, and its values as they are written, without keys and passwords."""
-    values: Any = {} if path is None else _read_yaml(path, path)
-    path = path or Path(CHANGE)
+    values: Any = _read_yaml(path, path)
     if not isinstance(values, dict):
         raise InputError(f"{path} cannot be used: Expected names and values, such as `seed: 0`, but got none.")
     for change in changes:

@@ -62,7 +62,7 @@ class KeptValues:
                 self._look()
             place = self._places.get(key)
         if place is None:
-            return _read_earlier(self.folder / key[:2] / f"{key}.json")
+            return None
         value = next((_parse(line) for _, line in _lines(*place)), None)
         return None if value is None else {name: one for name, one in value.items() if name != KEY}
 
@@ -122,15 +122,3 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         return value if isinstance(value[KEY], str) else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-
-
-def _read_earlier(path: Path) -> dict[str, Any] | None:
-    """Return the value that an earlier version kept in a file of its own."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        logger.warning("The values kept in %s cannot be read (%s).", path, error)
-        return None
-    return value if isinstance(value, dict) else None

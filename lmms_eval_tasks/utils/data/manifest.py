@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import escape_surrogates
-from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.card import DataSet
 
 ATTRITION = "attrition.json"
 """The file of a built set that has it."""
@@ -153,16 +153,6 @@ class SplitManifest(BaseModel, extra="forbid", frozen=True):
     warnings: tuple[Utf8Text, ...] = ()
     table_sha256: str
     attrition: SetAttrition | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_earlier(cls, value: Any) -> Any:
-        """Convert the value written by an earlier version, where the set is known only if it was sample data."""
-        if not isinstance(value, dict) or "data_set" in value or not isinstance(value.get("sample"), bool):
-            return value
-        kept = {name: field for name, field in value.items() if name != "sample"}
-        kind = SetKind.SAMPLE if value["sample"] else SetKind.UNKNOWN
-        return {**kept, "data_set": {"kind": kind, "items": value.get("rows")}}
 
 
 class Manifest(BaseModel, extra="forbid", frozen=True):

@@ -128,19 +128,15 @@ def test_nothing_is_written_where_nothing_is_kept_and_a_changed_set_is_found_out
     expected(f"{said}\n\n{refusal(check_set, tmp_path / 'set')}")
 
 
-def test_the_commands_and_former_options_which_warn(given: dict[str, Any], tmp_path: Path) -> None:
-    out, (annotations,) = tmp_path / "set", given["annotations"]
-    former = ["--annotations", annotations, "--links", given["links"], "--takes", given["takes"]]
-    former += ["--candidates", 3, "--paper-rules"]
-    built = CliRunner().invoke(app, ["build", "countervqa", *map(str, former), "--out", str(out)])
-    assert built.exit_code == 0 and "clips that pass the filters" in built.stdout, built.output
-    warned = [line for line in built.stderr.splitlines() if "is taken for the last time" in line]
-    assert [line.split()[1] for line in warned] == [str(word) for word in former if str(word).startswith("--")]
-    assert warned[-1].endswith("; write `own_rules: false` into the file of --config, or give --set own_rules=false.")
+def test_the_commands_and_a_key_that_is_set(given: dict[str, Any], tmp_path: Path) -> None:
+    out = tmp_path / "set"
     build(tmp_path / "keys", **given, candidates=3, own_rules=False)
+    keys = json.loads((tmp_path / "keys_config.yaml").read_text(encoding="utf-8"))
+    (tmp_path / "one_less.yaml").write_text(json.dumps({**keys, "candidates": 2}), encoding="utf-8")
+    words = ["build", "countervqa", "--config", str(tmp_path / "one_less.yaml"), "--out", str(out)]
+    built = CliRunner().invoke(app, [*words, "--set", "candidates=3"])
+    assert built.exit_code == 0 and "clips that pass the filters" in built.stdout, built.output
     assert whole(out) == whole(tmp_path / "keys")
-    help_page = CliRunner().invoke(app, ["build", "countervqa", "--help"], terminal_width=200).output
-    assert "--set" in help_page and "--min-depth" not in help_page
     assert built.stdout.splitlines()[-1] == f"Next:  lmms-eval-tasks prepare countervqa --source {out}"
     attrition = read_attrition(out)
     assert attrition is not None and attrition.steps[-1].left == len(rows(out / QUESTIONS))

@@ -85,13 +85,3 @@ def test_a_value_is_found_where_another_keeps_it_meanwhile_and_the_last_one_coun
         assert one.find("b") is None
         file.write(b'xt": "whole"}\n')
     assert one.find("b") == {"text": "whole"}
-
-
-def test_what_an_earlier_version_kept_in_a_file_of_its_own_is_found(tmp_path: Path) -> None:
-    (tmp_path / "ab").mkdir()
-    values = KeptValues(tmp_path)
-    for text in ("", "[1]", "[" * 100_000, '{"text": "kept"}'):
-        (tmp_path / "ab" / "abc.0.json").write_text(text)
-        assert values.find("abc.0") == ({"text": "kept"} if "kept" in text else None)
-    values.keep("abc.0", {"text": "new"})
-    assert values.find("abc.0") == {"text": "new"}

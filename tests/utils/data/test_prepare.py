@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import zipfile
@@ -249,19 +248,13 @@ def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:
             assert read_manifest(read_card("causalvqa")).splits["test"].warnings == ()
 
 
-def test_what_is_known_to_be_no_release_is_ones_own_and_an_earlier_manifest_says_what_it_knew(tmp_path: Path) -> None:
+def test_what_is_known_to_be_no_release_is_ones_own(tmp_path: Path) -> None:
     with card_of(replace(WHOLE, answers_withheld=True)):
         assert found_to_be(tmp_path).kind is SetKind.OWN and found_to_be(tmp_path, ("easy", "easy")).kind is SetKind.OWN
     with card_of(WHOLE):
         assert found_to_be(tmp_path, own=True).kind is SetKind.OWN
         mark_as_built(tmp_path)
         assert found_to_be(tmp_path).kind is SetKind.OWN
-    path = benchmark_dir("causalvqa") / "manifest.json"
-    manifest = json.loads(path.read_text())
-    facts = {name: value for name, value in manifest["splits"]["test"].items() if name != "data_set"}
-    for is_sample, kind in ((True, SetKind.SAMPLE), (False, SetKind.UNKNOWN)):
-        path.write_text(json.dumps({**manifest, "splits": {"test": {**facts, "sample": is_sample}}}))
-        assert read_manifest(read_card("causalvqa")).splits["test"].data_set == DataSet(kind=kind, items=4)
 
 
 def test_the_mark_of_sample_data_is_found(tmp_path: Path) -> None:
