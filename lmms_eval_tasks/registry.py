@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task, split_name
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import Groups, read_tasks
+from lmms_eval_tasks.utils.benchmark.views import split_name
 from lmms_eval_tasks.utils.core.errors import InputError, blame
 from lmms_eval_tasks.utils.data import home, prepare
 from lmms_eval_tasks.utils.data.card import Card

@@ -29,8 +29,8 @@ from lmms_eval_tasks.host.replacements import (
 )
 from lmms_eval_tasks.host.tasks.running import Evaluation, Results, state_of
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
+from lmms_eval_tasks.utils.benchmark.views import Describing
 
 pytestmark = pytest.mark.slow  # lmms-eval's tasks are read first
 
@@ -71,7 +71,7 @@ def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     views_of_all = {name: set.intersection(*(set(one.kind.views) for one in members[name])) for name in types}
     listed = {f"{name}_{view}" for name in types for view in views_of_all[name]}
     views = {name: entry for name, entry in ours.items() if VIEW in entry}
-    assert listed and listed == {name for name, entry in views.items() if entry[VIEW] != CAPTIONS}
+    assert listed and listed == {name for name, entry in views.items() if entry[VIEW] != Describing.ending}
     assert all(entry["type"] == types[name.removesuffix(f"_{entry[VIEW]}")] for name, entry in views.items())
     folders = {path.parent.name for path in FOLDER.glob("*/benchmark.py")}
     assert folders == {Path(manager.task_index[name]["yaml_path"]).parent.name for name in OWN}

@@ -17,13 +17,12 @@ from refusals import refusal
 from task_states import new_state
 
 from lmms_eval_tasks.cast_bench.hooks import normal_form
-from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, DESCRIBE
 from lmms_eval_tasks.mvp.benchmark import CARD, OURS, official_prompt
 from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, prompt_reader, read_prompt, sha256
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, Prompt
+from lmms_eval_tasks.utils.benchmark.views import CAPTIONED, DESCRIBE, NOTICE
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 

@@ -15,7 +15,7 @@ from lmms_eval_tasks.utils.answers.evidence import (
 )
 from lmms_eval_tasks.utils.answers.evidence_boxes import EvidenceInstance, official_box
 from lmms_eval_tasks.utils.answers.evidence_reading import EVIDENCE_READER, is_clock, read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.benchmark.benchmark import Masking
+from lmms_eval_tasks.utils.benchmark.views import Masking
 
 __all__ = [
     "EVIDENCE_FORMAT",

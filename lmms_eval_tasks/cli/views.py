@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.benchmark.benchmark import CLIP_VIEWS
+from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS
 from lmms_eval_tasks.utils.core.output import make_console
 
 

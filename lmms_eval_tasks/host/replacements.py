@@ -67,13 +67,13 @@ from lmms_eval_tasks.host.tasks.running import (
     find_tasks,
     shows_videos,
 )
-from lmms_eval_tasks.host.tasks.task_view import CLIP
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.answers.hooks import is_hook, unbound_message
 from lmms_eval_tasks.utils.answers.reply import SILENCES
-from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS, SOCRATIC, name_view, read_pointer
+from lmms_eval_tasks.utils.benchmark.benchmark import read_pointer
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD
+from lmms_eval_tasks.utils.benchmark.views import CLIP, listed_as, name_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
@@ -266,7 +266,7 @@ def _listed_views(index: Mapping[str, Any]) -> dict[str, Any]:
     for name in index:
         for member in registry().find_members(name)[:1]:
             for view in member.kind.views:
-                for listed in (view, CAPTIONS) if view == SOCRATIC else (view,):
+                for listed in listed_as(view):
                     entries.update(_view_entries(index, name_view(name, listed)))
     return entries
 

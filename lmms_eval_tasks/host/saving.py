@@ -43,8 +43,8 @@ from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.answers.reply import describe_empty
-from lmms_eval_tasks.utils.benchmark.benchmark import find_view
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
+from lmms_eval_tasks.utils.benchmark.views import find_view
 from lmms_eval_tasks.utils.core.files import PART, write_file
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments, printable
@@ -200,8 +200,7 @@ def _line(part: PartScores, output_path: str) -> str:
     after = "%" if score.unit == "%" else f" {score.unit}" if score.unit else ""
     groups = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
     view = find_view(part.view)
-    what = "orders of options" if view and view.in_every_order else "samples"
-    samples = f", {part.samples} {what}" if part.samples else ""
+    samples = f", {part.samples} {view.samples if view else 'samples'}" if part.samples else ""
     value = Number(score.value, *ends, after=after).text
     unread = f"; {part.unread}" if part.unread else ""
     return printable(f"{part.name}: {score.title} {value}{groups}{samples}{unread}{apart}")

@@ -22,8 +22,9 @@ from lmms_eval_tasks.report.score_tables import columns_of, score_tables, stratu
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
 from lmms_eval_tasks.testing.examples import ExampleRun, SteadyEvaluation, with_every_score
-from lmms_eval_tasks.utils.benchmark.benchmark import Task, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
+from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.columns import Column

@@ -39,7 +39,7 @@ from lmms_eval_tasks.testing.examples import (
 from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish
 from lmms_eval_tasks.testing.score_laws import attempting, check_scores, unreached
 from lmms_eval_tasks.testing.version_gate import compare_kept, describe_new, major, measure, read_kept, renew
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import (
     SUBMISSION_ROWS,
     check_functions,
@@ -48,6 +48,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import (
     task_configs,
     tasks_of_part,
 )
+from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import HOME, describe, summarize_names

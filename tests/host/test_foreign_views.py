@@ -15,7 +15,7 @@ from refusals import refusal
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.foreign_views import KEY, WrittenViews, bind_view, write_views
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.utils.benchmark.benchmark import BLIND
+from lmms_eval_tasks.utils.benchmark.views import VIEWS
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_question_that_cannot_be_left_out_stops_the_run() -> None:
 
 def test_tasks_and_views_that_cannot_be_bound_stop_the_run() -> None:
     for view in ("captions", "masked", "sideways"):  # which need more than hooks
-        assert f"any of {BLIND}" in refusal(bind_view, config(view))
+        assert f"any of {VIEWS[0]}" in refusal(bind_view, config(view))
     with pytest.raises(RunStopped, match="by doc_to_visual, but it does not"):
         bind_view(config("blind", doc_to_visual=None))
     frames = bind_view(config("reversed", doc_to_visual=lambda doc: [b"frames"]))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lmms_eval_tasks.host.asking.samples import sample_of, seed_of, take_all_samples
-from lmms_eval_tasks.utils.benchmark.benchmark import View
+from lmms_eval_tasks.utils.benchmark.views import View
 
 
 class Drawing:

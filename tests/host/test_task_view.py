@@ -15,13 +15,13 @@ from refusals import refusal
 from task_states import BoundState, aggregations, docs_of, new_state, task_state
 
 from lmms_eval_tasks.finished.submit import find_form
-from lmms_eval_tasks.host.tasks import task_view
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import REPLY, Encode
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.benchmark.views import NO_CAPTION
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data import made as made_clips
 from lmms_eval_tasks.utils.data.clips import PyavFrames, source_of
@@ -200,7 +200,7 @@ def test_a_caption_stands_in_place_of_the_clip(world: Path, tmp_path: Path, monk
         if clip == doc["clip"]:
             assert caption in text and whole.doc_to_text(doc) in text and record["outcome"] in ("correct", "wrong")
         else:
-            assert task_view.NO_CAPTION in text and record["unscored_reason"] == "no caption"
+            assert NO_CAPTION in text and record["unscored_reason"] == "no caption"
 
 
 def test_captions_that_cannot_be_used_are_refused_before_the_model_loads(

@@ -25,7 +25,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.cli.rescore import DIFFERENT
 from lmms_eval_tasks.host.checks import REFUSED
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import split_name
+from lmms_eval_tasks.utils.benchmark.views import split_name
 from lmms_eval_tasks.utils.core.text import KNOWN, PREFIX
 
 PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"

@@ -28,12 +28,12 @@ from lmms_eval_tasks.report.score_tables import (
 )
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of, scores_of
-from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
+from lmms_eval_tasks.utils.benchmark.views import Masked, Rotated, name_view
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.references import published_of_view, published_parts
 from lmms_eval_tasks.utils.scoring.compare import compare_records
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, ROTATED, Outcome, Record, UnparsedReason, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnparsedReason, UnscoredReason
 
 RIGHT, WRONG, LOST, GONE = (C, C), (C, W), (P, C), (S, C)
 PHYSICS, TEMPORAL = "mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning"
@@ -225,7 +225,7 @@ def test_a_view_stands_beside_nothing_of_the_whole_items() -> None:
                 assert one.people == ()
                 assert set(one.published) <= {model for model in of_view if not model.people}
                 assert {model.score for model in of_view if model in one.published} <= {one.metric.name}
-                assert one.chance == (None if view in (MASKED, ROTATED) else other.chance)
+                assert one.chance == (None if view in (Masked.ending, Rotated.ending) else other.chance)
     assert published_scores > 50
 
 

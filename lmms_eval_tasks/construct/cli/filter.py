@@ -13,7 +13,7 @@ from lmms_eval_tasks.cli.help import BUILD
 from lmms_eval_tasks.cli.options import AllowIncompleteOption, FormatOption, open_runs
 from lmms_eval_tasks.construct.curation import shortcut_filters
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME, Shown, find_view
+from lmms_eval_tasks.utils.benchmark.views import Blind, SingleFrame, find_view
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.output import Number, Output, open_output, text_table
@@ -53,7 +53,7 @@ def single_frame(
     shortcut_filters.check_share("--frame-share", frame_share)
     with open_output("filter single-frame", form) as output:
         opened = open_runs(output, runs, allow_incomplete)
-        answers = shortcut_filters.view_records(opened, SINGLE_FRAME, models)
+        answers = shortcut_filters.view_records(opened, SingleFrame.ending, models)
         groups = shortcut_filters.single_frame_filter(answers, model_share, frame_share)
         for task in _asked_in_words(opened):
             output.warn(
@@ -83,7 +83,7 @@ def blind(
     """
     with open_output("filter blind", form) as output:
         opened = open_runs(output, runs, allow_incomplete)
-        answers = shortcut_filters.view_records(opened, BLIND, models)
+        answers = shortcut_filters.view_records(opened, Blind.ending, models)
         groups = shortcut_filters.blind_filter(answers, models)
         rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
         _report(output, opened, list(answers), groups, rule, ("blind filter",), out)
@@ -93,8 +93,10 @@ def _asked_in_words(runs: Sequence[Run]) -> list[str]:
     """The views of frames that were not drawn at random, where their benchmark has a prompt for those that are."""
     names = dict.fromkeys(name for run in runs for name, records in run.records.items() if records)
     tasks = [(name, registry().find_task(name)) for name in names]
-    views = [(name, task.kind.guess_prompt, find_view(task.view)) for name, task in tasks if task]
-    return [name for name, prompt, view in views if prompt and view and view.shown is Shown.FRAME and not view.is_drawn]
+    views = [(name, task.kind, find_view(task.view)) for name, task in tasks if task and task.kind.guess_prompt]
+    return [
+        name for name, kind, view in views if isinstance(view, SingleFrame) and not view.own_prompt(kind, chosen=False)
+    ]
 
 
 def _report(

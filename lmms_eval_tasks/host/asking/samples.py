@@ -75,9 +75,10 @@ def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:
     from lmms_eval.api.filter import FilterEnsemble
 
     several = {state.name: task for state, task in tasks.items() if (task.config.repeats or 1) > 1}
-    if rotated := [state.name for state in tasks if state.name in several and state.view.in_every_order]:
+    if own := [state for state in tasks if state.name in several and state.view.across != "mean"]:
         stop_if_any(
-            f"Expected one sample an item of {summarize_names(rotated)}, which asks each in every order of options. "
+            f"Expected one sample an item of {summarize_names([state.name for state in own])}, whose samples are "
+            f"{own[0].view.samples}. "
             "Run it by itself, without --repeats."
         )
     for task in several.values():

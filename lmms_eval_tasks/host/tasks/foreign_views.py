@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,18 @@ from typing import Any
 import yaml
 
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, read_captions, see
+from lmms_eval_tasks.host.tasks.task_view import read_captions, see
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import VIEWS, View, find_view, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.benchmark.views import VIEWS, Item, Suits, Texts, View, find_view, name_view
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 
-QUESTION = "question"
-"""The column of a task's rows that is left out."""
-NOTICE = "hidden_question"
-"""The prompt that stands in its place."""
-LEAST_OPTIONS = 2
 KEY = "lmms_eval_tasks_view"
 """The entry of a configuration's metadata that names a view."""
-POSITION = "centre"
-"""Which frame a single one is where the view does not say."""
+OTHERS = TaskKind(())
+"""What views ask of a kind of task of ours, for those of others: a single frame is the centre."""
 
 
 def bind_view(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -40,8 +37,7 @@ def bind_view(config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config
     try:
         view = _find_offered(str(name))
-        if view.captioned:
-            read_captions()
+        view.check(TEXTS)
     except InputError as error:
         raise RunStopped(f"{config.get('task')}: {error}") from None
     show = config.get("doc_to_visual")
@@ -56,14 +52,14 @@ def bind_view(config: Mapping[str, Any]) -> Mapping[str, Any]:
     wrapped: dict[str, Any] = {"doc_to_visual": show_view}
     if callable(put := config.get("doc_to_messages")):
         wrapped["doc_to_messages"] = _wrap_messages(put, view)
-    if (view.captioned or view.options_alone) and (ask := _find_ask(config)):
-        wrapped["doc_to_text"] = _wrap_text(ask, show) if view.captioned else _wrap_question(ask)
+    if view.suits is not Suits.CLIPS and (ask := _find_ask(config)):
+        wrapped["doc_to_text"] = _wrap_text(ask, show, view)
     return {**config, **wrapped}
 
 
 def _find_offered(name: str) -> View:
     view = find_view(name)
-    if view is None or view.family not in VIEWS or view.describes:
+    if view is None or view.suits not in (Suits.CLIPS, Suits.WORDS):
         raise InputError(f"Expected a view, any of {', '.join(VIEWS)}, but got {name!r}.")
     return view
 
@@ -87,11 +83,12 @@ def _wrap_messages(doc_to_messages: Callable[..., Any], view: View) -> Callable[
     def see_part(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if part.get("type") not in ("video", "image"):
             return [part]
-        if view.captioned:
-            return [{"type": "text", "text": _caption(part.get("url"))}]
+        clip = part.get("url")
+        if (text := view.in_place_of(clip, TEXTS)) is not None:
+            return [{"type": "text", "text": text}]
         if not view.needs_clip:
             return []
-        seen = _see(view, part.get("url"))
+        seen = _see(view, clip)
         return [{"type": "video" if isinstance(seen, str) else "image", "url": seen}]
 
     def change(content: Any) -> Any:
@@ -99,63 +96,38 @@ def _wrap_messages(doc_to_messages: Callable[..., Any], view: View) -> Callable[
 
     @functools.wraps(doc_to_messages)
     def put(doc: Any, *arguments: Any, **named: Any) -> Any:
-        messages = doc_to_messages(_hide_question(doc) if view.options_alone else doc, *arguments, **named)
-        if view.options_alone:
-            _check_hidden(doc, "\n".join(_texts(messages)))
+        with _stopping():
+            messages = doc_to_messages(view.rewrite(doc, TEXTS), *arguments, **named)
+            view.check_prompt(doc, "\n".join(_texts(messages)), TEXTS)
         return [{**message, "content": change(message.get("content"))} for message in messages]
 
     return put
 
 
-def _wrap_text(doc_to_text: Callable[..., Any], doc_to_visual: Callable[..., Any]) -> Callable[..., str]:
+def _wrap_text(doc_to_text: Callable[..., Any], doc_to_visual: Callable[..., Any], view: View) -> Callable[..., str]:
     @functools.wraps(doc_to_text)
     def ask(doc: Any, *arguments: Any, **named: Any) -> str:
-        settings = arguments or tuple(named.values())
-        takes_settings = len(inspect.signature(doc_to_visual).parameters) > 1
-        visuals = doc_to_visual(doc, *settings[:1]) if takes_settings else doc_to_visual(doc)
-        caption = "\n\n".join(map(_caption, visuals))
-        return read_prompt(CAPTIONED).render(caption=caption, prompt=doc_to_text(doc, *arguments, **named))
+        def find_clips() -> Sequence[Any]:
+            settings = arguments or tuple(named.values())
+            takes_settings = len(inspect.signature(doc_to_visual).parameters) > 1
+            visuals: Sequence[Any] = doc_to_visual(doc, *settings[:1]) if takes_settings else doc_to_visual(doc)
+            return visuals
+
+        with _stopping():
+            text = str(doc_to_text(view.rewrite(doc, TEXTS), *arguments, **named))
+            view.check_prompt(doc, text, TEXTS)
+            return view.put(Item(doc, find_clips), lambda: text, TEXTS)
 
     return ask
 
 
-def _wrap_question(doc_to_text: Callable[..., str]) -> Callable[..., str]:
-    @functools.wraps(doc_to_text)
-    def ask(doc: Any, *arguments: Any, **named: Any) -> str:
-        text = doc_to_text(_hide_question(doc), *arguments, **named)
-        _check_hidden(doc, text)
-        return text
-
-    return ask
-
-
-def _hide_question(doc: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with our notice in place of its question."""
-    question = doc.get(QUESTION)
-    if not isinstance(question, str) or not question.strip():
-        names = ", ".join(map(str, doc))
-        raise RunStopped(f"Expected rows with a column {QUESTION}, which is to be left out, but one has {names}.")
-    return {**doc, QUESTION: read_prompt(NOTICE).text}
-
-
-def _check_hidden(doc: Mapping[str, Any], text: str) -> None:
-    if read_prompt(NOTICE).text not in text or doc[QUESTION].strip() in text:
-        raise RunStopped(
-            f"Expected a prompt in which the column {QUESTION} has the whole question, so that it can be left out, but "
-            f"got {text[:200]!r}."
-        )
-
-    def are_shown(value: object) -> bool:
-        options = list(value.values()) if isinstance(value, Mapping) else value
-        if not isinstance(options, (list, tuple)) or len(options) < LEAST_OPTIONS:
-            return False
-        return all(isinstance(option, str) and option in text for option in options)
-
-    if not any(map(are_shown, doc.values())):
-        raise RunStopped(
-            f"Expected a prompt that shows options, a list in a column of the row, for they are asked about alone, but "
-            f"got {text[:200]!r}."
-        )
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """End the run where a row or its prompt does not fit the view."""
+    try:
+        yield
+    except InputError as error:
+        raise RunStopped(str(error)) from None
 
 
 def _texts(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -166,7 +138,7 @@ def _texts(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _see(view: View, visual: Any) -> Any:
-    return see(view, _clip(visual), POSITION)
+    return see(view, _clip(visual), {}, OTHERS)
 
 
 def _caption(visual: Any) -> str:
@@ -175,6 +147,9 @@ def _caption(visual: Any) -> str:
     if caption is None:
         raise RunStopped(f"Expected a caption of every clip, but there is none of {name}.")
     return caption
+
+
+TEXTS = Texts(read_prompt, _caption, read_captions)
 
 
 def _clip(visual: Any) -> Path:

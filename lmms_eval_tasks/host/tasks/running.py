@@ -28,11 +28,11 @@ from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_sha
 from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
 from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning, why_unread
 from lmms_eval_tasks.utils.answers.reply import LENGTH, Reply, Why
-from lmms_eval_tasks.utils.benchmark.benchmark import Shown, View, find_view
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
+from lmms_eval_tasks.utils.benchmark.views import View, find_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.text import VIEW_BYTES, first_line
+from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
@@ -113,10 +113,8 @@ class Evaluation(task_view.Asked):
 
     def check_view(self, pointer: Pointer) -> None:
         view = view_of(pointer)
-        if self.clips_needed and view.captioned:
-            task_view.read_captions()
-        if self.clips_needed and view.is_made:
-            task_view.read_limit(os.environ.get(VIEW_BYTES))
+        if self.clips_needed:
+            task_view.TaskView(view, find_benchmark(pointer["benchmark"]), pointer, self).check()
 
     def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
         """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
@@ -174,8 +172,7 @@ def view_of(pointer: Pointer) -> View:
 
 
 def shows_videos(evaluation: Evaluation) -> bool:
-    shown = {state.view.shown for state in evaluation.tasks.values()}
-    return evaluation.clips_needed and bool(shown - {Shown.NOTHING, Shown.FRAME})
+    return evaluation.clips_needed and any(state.view.shows_video for state in evaluation.tasks.values())
 
 
 def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:

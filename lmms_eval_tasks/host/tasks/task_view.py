@@ -11,33 +11,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, TaskSettings, without_clip
-from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
+from lmms_eval_tasks.utils.answers.hooks import TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.views import CLIP, Describing, Item, Kind, Texts, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import CAPTIONS, PROMPT, VIEW_BYTES, describe, summarize_names
 from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.clips import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.clips import ReorderedClip
 from lmms_eval_tasks.utils.data.home import clip_path, home, media_path, placeholder_path
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason, replace_key, rotate, turn_back
+from lmms_eval_tasks.utils.scoring.record import FRAME, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
     from PIL.Image import Image
 
-
-CLIP = "clip"
-"""The field of a record that has the name of the clip that a model described."""
-DESCRIBE = "caption"
-"""The prompt of the first pass."""
-CAPTIONED = "captioned"
-"""The prompt in which a caption stands in place of the clip."""
-NO_CAPTION = "(Nobody has described this video. The answer will not be scored.)"
+FIRST_PASS = Describing.ending
 _FORM = '{"clip": "name.mp4", "caption": "…"}'
 
 
@@ -108,26 +101,16 @@ class Encode(NamedTuple):
 
 FOLDER = "views"
 DEFAULT_BYTES = 50_000_000_000
-ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., made.MadeClip]]] = {
-    Shown.REVERSED: (FrameOrder.REVERSED, made.show_reversed),
-    Shown.SHUFFLED: (FrameOrder.SHUFFLED, made.show_shuffled),
-}
-"""What shows a clip's frames in another order: the order, and what makes a clip of it."""
 SAMPLES = "__samples__"
 """The field of a row that has, for each sample of a finished run, the fields in which its row differs."""
 REPLY = "__reply__"
 """The field of a row of a finished run that has the reply to its item, as the log says."""
 
 
-def see(view: View, clip: Path, frame: str) -> str | Image:
+def see(view: View, clip: Path, row: Row, kind: Kind) -> str | Image:
     """Return a clip as a view shows it: the path of a video or a picture, as lmms-eval's adapters take them."""
-    return _load(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
-
-
-def find_making(view: View, clip: Path, frame: str) -> made.Making:
-    if view.shown is Shown.FRAME:
-        return made.Making(made.show_frame, clip, (view.position or frame,))
-    return made.Making(ORDERS[view.shown][1], clip)
+    making = view.making(clip, row, kind)
+    return _load(making.run(open_store())) if making else str(clip)
 
 
 def _load(shown: made.MadeClip) -> str | Image:
@@ -178,44 +161,28 @@ class Asked:
 
 
 class TaskView:
+    """The view of a task of ours, with its clips, captions and prompts."""
+
     def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], asked: Asked) -> None:
         self._view, self._benchmark, self._asked = view, benchmark.name, asked
         self._kind, self._columns = benchmark.kind_of(pointer), len(benchmark.card.clip_columns)
+        self._texts = Texts(read_prompt, self._find_caption, read_captions)
+
+    def _find_caption(self, clip: str) -> str | None:
+        # Nobody reads the prompt where no clip is looked at.
+        return read_captions().get(clip) if self._asked.clips_needed else None
 
     def describe(self) -> str:
-        shown = "a caption" if self._view.captioned else self._view.shown.value
-        position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
-        options = ", and options without the question" if self._view.options_alone else ""
-        if self._view.in_every_order:
-            options = ", and options in every order"
-        elif self._view.without_key:
-            options = ", and no option that is right"
-        return f"{self._view.name}: {shown}{position}{options}"
+        return self._view.describe(self._kind)
+
+    def check(self) -> None:
+        """Raise InputError where what is shown cannot be."""
+        self._view.check(self._texts)
+        if self._view.is_made:
+            read_limit(os.environ.get(VIEW_BYTES))
 
     def select(self, table: datasets.Dataset) -> datasets.Dataset:
-        """Return the rows that are asked, changed where clips are masked; one of each clip that is described."""
-        if self._kind.masking and self._view.shown is Shown.MASKED:
-            import datasets
-
-            rows = [dict(self._kind.masking.row(row)) for row in table.to_list()]
-            return datasets.Dataset.from_list(rows, features=table.features)
-        if self._view.in_every_order or self._view.without_key:
-            import datasets
-
-            asked = table.to_list()
-            if not any(row["options"] for row in asked):
-                raise InputError(f"Expected items with options for the view {self._view.name}, but none has any.")
-            moved = [one for row in asked for one in self._move_options(row)]
-            return datasets.Dataset.from_list(moved, features=table.features)
-        if not self._view.describes:
-            return table
-        first = {clip: row for row, clip in reversed(list(enumerate(table[self._kind.visuals[0]])))}
-        return table.select(sorted(first.values()))
-
-    def _move_options(self, row: Row) -> Iterator[Row]:
-        if self._view.in_every_order:
-            return rotate(row, self._kind.by_option)
-        return iter((replace_key(row),))
+        return self._view.select(table, self._kind)
 
     def clips(self, row: Row) -> tuple[Path, ...]:
         if not self._view.needs_clip:
@@ -234,12 +201,7 @@ class TaskView:
         """Return the inputs a model has to encode for an item; empty if no clip is shown or the clip is missing."""
         if not row["asked"]:
             return ()
-        shown, seen = self._view.shown, self._view.shown.value
-        if shown is Shown.FRAME:
-            seen = self._view.position or self._kind.frame
-        elif shown is Shown.MASKED:
-            seen += f" of {row['item_id']}"
-        return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
+        return tuple(Encode(clip, self._view.seen(row, self._kind), self._view.shows_video) for clip in self.clips(row))
 
     def seconds(self, row: Row) -> float | None:
         """Return the mean length of an item's clips; None where the prepared table does not say."""
@@ -254,96 +216,56 @@ class TaskView:
         shown = {"frame": self._kind.frame} if self._view.name else {}
 
         def read(row: int) -> ItemKey:
-            boxes = {"boxes": self._boxes(table[row])} if self._view.shown is Shown.MASKED else {}
-            return ItemKey(items[row], tuple(map(find, names[row])) or missing, {**shown, **boxes})
+            own = self._view.kept_by(partial(table.__getitem__, row), self._kind)
+            return ItemKey(items[row], tuple(map(find, names[row])) or missing, {**shown, **own})
 
         return read
 
     def visuals(self, row: Row) -> list[Any]:
         """Return the visuals of an item's clips: paths of videos, pictures, or clips that are read in another order."""
         clips, ahead = self.clips(row), self._asked.ahead
-        if self._is_read_in_order:
-            return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
+        if (order := self._view.order) and self._is_read_in_order:
+            return [ReorderedClip(clip, order) for clip in clips]
         makings = self.makings(row)
         try:
             seen = [_load(ahead.take(making) if ahead else making.run(open_store())) for making in makings]
             return seen or [str(clip) for clip in clips]
         except UnreadableClip:
             placeholder = placeholder_path(self._benchmark)
-            if self._view.shown is Shown.MASKED:
-                return [str(placeholder)]
-            return [see(self._view, placeholder, self._kind.frame) for _ in clips]
+            return [see(self._view, placeholder, row, self._kind) for _ in clips]
 
     def makings(self, row: Row) -> list[made.Making]:
         """Return what makes the files that show an item; empty where its clips are shown as they are."""
         if not self._view.is_made or self._is_read_in_order:
             return []
-        if self._view.shown is not Shown.MASKED:
-            return [find_making(self._view, clip, self._kind.frame) for clip in self.clips(row)]
-        return (
-            [made.Making(made.mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)]
-            if row["asked"]
-            else []
-        )
-
-    def _boxes(self, row: Row) -> tuple[made.TimedBox, ...]:
-        return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
+        return [making for clip in self.clips(row) if (making := self._view.making(clip, row, self._kind))]
 
     @property
     def _is_read_in_order(self) -> bool:
         """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`."""
-        return self._view.shown in ORDERS and bool(getattr(self._asked.model, "reads_orders", False))
+        return self._view.order is not None and bool(getattr(self._asked.model, "reads_orders", False))
 
     def adjust_settings(self, settings: TaskSettings) -> TaskSettings:
-        own = OPTIONS_PROMPT if self._view.options_alone else DESCRIBE if self._view.describes else ""
-        if self._view.is_drawn and not os.environ.get(PROMPT):
-            own = self._kind.guess_prompt
+        own = self._view.own_prompt(self._kind, chosen=bool(os.environ.get(PROMPT)))
         return replace(settings, prompt=read_prompt(own)) if own else settings
 
     def put(self, row: Row, ask: Callable[[], str]) -> str:
-        if self._view.describes:
-            return without_clip(read_prompt(DESCRIBE).text, row["asked"])
-        prompt = without_clip(ask(), row["asked"])
-        if not self._view.captioned:
-            return prompt
-        # Nobody reads the prompt where no clip is looked at.
-        caption = read_captions().get(row[self._kind.visuals[0]]) if self._asked.clips_needed else None
-        return read_prompt(CAPTIONED).render(caption=caption or NO_CAPTION, prompt=prompt)
+        return self._view.put(self._item(row), ask, self._texts)
+
+    def _item(self, row: Row) -> Item:
+        return Item(row, lambda: [row[column] for column in self._kind.visuals], row["asked"])
 
     def trace(self, record: Record, row: Row, frame: int | None) -> Record:
         """Return a record with what was shown of its item; of a description, without a score."""
-        record = replace(record, view=self._view.name)
-        if self._view.in_every_order:
-            record = turn_back(record, row)
-        if frame is not None:
-            record = record.with_fields(**{FRAME: frame})
-        if not self._view.describes:
-            return record
-        if record.asked:
-            record = replace(
-                record,
-                answered=None,
-                outcome=Outcome.UNSCORED,
-                unscored_reason=UnscoredReason.ONLY_PREDICTED,
-                unparsed_reason=None,
-            )
-        return record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
+        record = self._view.keep(replace(record, view=self._view.name), row, self._kind)
+        return record if frame is None else record.with_fields(**{FRAME: frame})
 
     def look_back(self, row: Row) -> tuple[int | None, tuple[UnscoredReason, str] | None]:
         """Return the index of the single frame that an item was asked with, and why nothing could be shown of it."""
-        if self._view.captioned:
-            captioned = read_captions().get(row[self._kind.visuals[0]])
-            return None, None if captioned else (UnscoredReason.NO_CAPTION, "")
-        if not self._view.is_made or self._is_read_in_order:
+        if self._is_read_in_order:
             return None, None
-        clips, store = self.clips(row), open_store()
         try:
-            if self._view.shown is Shown.FRAME:
-                position = self._view.position or self._kind.frame
-                frames = [made.find_frame(clip, position, store) for clip in clips]
-                return frames[0], None
-            for clip in clips:
-                made.count_frames(clip, store)
+            frame, reason = self._view.look_back(self.clips(row), self._item(row), self._kind, open_store, self._texts)
+            return frame, (reason, "") if reason else None
         except UnreadableClip as error:
             return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
-        return None, None

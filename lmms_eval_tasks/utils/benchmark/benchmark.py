@@ -1,9 +1,8 @@
-"""The object of a benchmark, which names all of its parts: kinds of tasks, tasks, and views of their items."""
+"""The object of a benchmark, which names all of its parts: kinds of tasks, and tasks."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -14,17 +13,24 @@ from typing import TYPE_CHECKING, Any, Literal
 from lmms_eval_tasks.utils.answers.choice import EXTRACTOR, choice_grader
 from lmms_eval_tasks.utils.answers.hooks import DEFAULT, Ask, Grade, TaskSettings, Warn, ask_choice
 from lmms_eval_tasks.utils.answers.losses import CLIP_LOSSES_READER, DENOISING_READER
+from lmms_eval_tasks.utils.benchmark.views import (
+    POSITIONS,
+    USUAL_VIEWS,
+    Masking,
+    View,
+    check_views,
+    find_view,
+    name_view,
+)
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card, Row
 from lmms_eval_tasks.utils.people.inquiries import Inquiry, with_usual
-from lmms_eval_tasks.utils.scoring.record import ROTATED
 
 if TYPE_CHECKING:
     import datasets
 
     from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, RunningTask
-    from lmms_eval_tasks.utils.data.made import TimedBox
     from lmms_eval_tasks.utils.people.baseline import HumanStudy
     from lmms_eval_tasks.utils.reporting.columns import Column, Layout, RunRecords
     from lmms_eval_tasks.utils.reporting.item_views import AnswerView, ItemView
@@ -33,114 +39,6 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.record import LogLine, PredictionLines, Record
     from lmms_eval_tasks.utils.submission.form import OfficialForm
-
-
-BLIND = "blind"
-SINGLE_FRAME = "single_frame"
-SHUFFLED = "shuffled"
-REVERSED = "reversed"
-VIDEO_ONLY = "video_only"
-SOCRATIC = "socratic"
-CAPTIONS = "captions"
-"""The first pass of the view in which captions stand in place of clips: a model describes each clip."""
-CLIP_VIEWS = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED)
-"""Those that change what is shown and leave the words, which suit every task about a clip."""
-VIEWS = (*CLIP_VIEWS, VIDEO_ONLY, SOCRATIC)
-"""Those that need nothing of a benchmark but its clips, questions and options."""
-NONE_OF_THESE = "none_of_these"
-OPTION_VIEWS = (ROTATED, NONE_OF_THESE)
-"""Those that move options, which suit every task with lettered ones."""
-MASKED = "masked"
-"""The clip with its evidence blacked out, and an option more: for benchmarks that know where their evidence is."""
-
-POSITIONS = ("first", "centre", "last")
-_FRAME = re.compile(rf"{SINGLE_FRAME}_({'|'.join(POSITIONS)}|random(?:0|[1-9]\d{{0,5}}))")
-
-
-class Shown(str, Enum):
-    CLIP = "the clip"
-    FRAME = "one frame"
-    SHUFFLED = "its frames, shuffled"
-    REVERSED = "its frames, last first"
-    MASKED = "the clip with its evidence black"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True)
-class View:
-    name: str = ""
-    shown: Shown = Shown.CLIP
-    position: str = ""
-    options_alone: bool = False
-    captioned: bool = False
-    describes: bool = False
-    in_every_order: bool = False
-    without_key: bool = False
-
-    @property
-    def family(self) -> str:
-        """The view by which a benchmark lists it: single frames at all positions are one, as are both passes with
-        captions."""
-        if self.shown is Shown.FRAME:
-            return SINGLE_FRAME
-        return SOCRATIC if self.describes else self.name
-
-    @property
-    def needs_clip(self) -> bool:
-        return self.shown is not Shown.NOTHING
-
-    @property
-    def keeps_chance(self) -> bool:
-        """Whether a guess is right as often as in the whole task."""
-        return not self.in_every_order and self.shown is not Shown.MASKED
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether what is shown is one frame that is drawn at random, as filters of single frames need it."""
-        return self.position.startswith("random")
-
-    @property
-    def is_made(self) -> bool:
-        """Whether what is shown has to be made of the clip."""
-        return self.shown in (Shown.FRAME, Shown.SHUFFLED, Shown.REVERSED, Shown.MASKED)
-
-
-_VIEWS = {
-    view.name: view
-    for view in (
-        View(),
-        View(BLIND, Shown.NOTHING),
-        View(SINGLE_FRAME, Shown.FRAME),
-        View(SHUFFLED, Shown.SHUFFLED),
-        View(REVERSED, Shown.REVERSED),
-        View(MASKED, Shown.MASKED),
-        View(VIDEO_ONLY, options_alone=True),
-        View(SOCRATIC, Shown.NOTHING, captioned=True),
-        View(CAPTIONS, describes=True),
-        View(ROTATED, in_every_order=True),
-        View(NONE_OF_THESE, without_key=True),
-    )
-}
-
-
-def find_view(name: str) -> View | None:
-    if known := _VIEWS.get(name):
-        return known
-    frame = _FRAME.fullmatch(name)
-    return View(name, Shown.FRAME, frame[1]) if frame else None
-
-
-def split_name(name: str) -> tuple[str, View] | None:
-    """A task's or group's name without its view, and the view; None where its ending is no view."""
-    for place in (match.start() for match in re.finditer("_", name)):
-        view = find_view(name[place + 1 :])
-        if place and view:
-            return name[:place], view
-    return None
-
-
-def name_view(task: str, view: str) -> str:
-    return f"{task}_{view}" if view else task
 
 
 @dataclass(frozen=True)
@@ -180,20 +78,6 @@ _READERS = {
     AnswerForm.LOSSES: DENOISING_READER,
     AnswerForm.CLIP_LOSSES: CLIP_LOSSES_READER,
 }
-
-
-@dataclass(frozen=True)
-class Masking:
-    """Rules by which a kind of task blacks out the evidence of its questions.
-
-    Attributes:
-        row: A row with what is asked of the masked clip, such as an option more.
-        boxes: What of a row's clip is black: the second from which, the second up to which, not included, and a box as
-            ``x1, y1, x2, y2`` in pixels of the upright frame.
-    """
-
-    row: Callable[[Row], Row]
-    boxes: Callable[[Row], Sequence[TimedBox]]
 
 
 def guess_option(row: Row) -> Sequence[str]:
@@ -279,7 +163,7 @@ class TaskKind:
     no_submission: str = ""
     restore: Callable[[RunningTask, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
-    views: tuple[str, ...] = (*VIEWS, *OPTION_VIEWS)
+    views: tuple[str, ...] = USUAL_VIEWS
     by_option: tuple[str, ...] = ("options",)
     frame: str = "centre"
     guess_prompt: str = ""
@@ -290,15 +174,11 @@ class TaskKind:
         """Refuse views that there are not, and the best of a score that it lacks."""
         object.__setattr__(self, "answer_form", AnswerForm(self.answer_form))
         object.__setattr__(self, "extractor", self.extractor or _READERS[self.answer_form])
-        known = (*VIEWS, *OPTION_VIEWS, MASKED)
-        if unknown := [name for name in self.views if name not in known]:
-            raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
+        check_views(self.views, self)
         if self.frame not in POSITIONS:
             raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
         if self.best_of and self.best_of not in (names := [metric.name for metric in self.metrics]):
             raise ValueError(f"Expected best_of, one of {', '.join(names)}, but got {self.best_of}.")
-        if MASKED in self.views and self.masking is None:
-            raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
 
     def offers(self, view: View) -> bool:
         """Whether its tasks have a view; all have the whole item."""

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, VIEWS, Shown, find_view, name_view, split_name
+from lmms_eval_tasks.utils.benchmark.views import VIEWS, Masked, SingleFrame, find_view, name_view, split_name
 
 POSITIONS = ("first", "centre", "last", "random0", "random7", "random123456")
-NAMES = (*VIEWS, MASKED, "captions", *(f"single_frame_{position}" for position in POSITIONS))
+NAMES = (*VIEWS, Masked.ending, "captions", *(f"single_frame_{position}" for position in POSITIONS))
 
 
 @given(st.text(alphabet="ab_", max_size=12))
@@ -31,9 +31,9 @@ def test_single_frames_are_one_family_and_both_passes_with_captions_are() -> Non
     assert {view.family for name, view in views.items() if view and name.startswith("single_frame")} == {"single_frame"}
     assert views["captions"] and views["captions"].family == "socratic"
     assert {name for name, view in views.items() if view and not view.needs_clip} == {"blind", "socratic"}
-    assert views["single_frame"] and views["single_frame"].shown is Shown.FRAME
+    assert views["single_frame"] == SingleFrame() != views["single_frame_first"]
     kind = next(task.kind for task in registry().tasks.values() if "video_only" in task.kind.views)
-    for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"views": (MASKED,)}):
+    for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"views": (Masked.ending,)}):
         with pytest.raises(ValueError, match="Expected"):
             replace(kind, **wrong)  # type: ignore[arg-type]
 
