@@ -36,6 +36,7 @@ from loguru import logger
 from lmms_eval_tasks.host import checks
 from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
+from lmms_eval_tasks.host.asking.equal_requests import EqualRequests
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
 from lmms_eval_tasks.host.asking.servers import ServerReplies
@@ -405,6 +406,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             part or AskingStage(),
             Samples(),
             NotedReplies(evaluation),
+            EqualRequests(model, evaluation),
             dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation),
             kept,

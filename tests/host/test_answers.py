@@ -142,7 +142,6 @@ CHANGES: dict[str, Callable[[World], dict[str, Any]]] = {
     "generation settings": lambda world: {"requests": world.requests({**asking.GREEDY, "max_new_tokens": 8})},
     "system instruction": lambda world: {"system_instruction": "Be brief."},
     "prompt": lambda world: [row.update(question="Why?") for row in world.rows] and {},
-    "item": lambda world: [row.update(item_id=f"{row['item_id']}-b") for row in world.rows] and {},
     "clip": lambda world: [Path(row["clip"]).write_text("another", encoding="utf-8") for row in world.rows] and {},
 }
 
@@ -303,7 +302,7 @@ def test_batches_are_those_of_a_whole_run_and_other_peoples_tasks_are_asked_at_o
         assert [len(call) for call in model.calls] == sizes
         assert len(answers) == 10 and all(answers)
     world.change_lines(lambda lines: [line for line in lines if json.loads(line)["item"] != "item-2"])
-    world.rows.append({**world.rows[0], "item_id": "item-5"})
+    world.rows.append({**world.rows[0], "item_id": "item-5", "question": "Why?"})
     world.run(model := Model(batch_size=2))
     assert model.calls == [["item-2"], ["item-5"]]
 

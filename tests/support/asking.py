@@ -36,7 +36,8 @@ def stand_in_task(**shown: Any) -> Any:
 
     return SimpleNamespace(
         name="ours", benchmark=SimpleNamespace(name="some"), pointer={"benchmark": "some", "split": "test"},
-        view=SimpleNamespace(name="", is_made=True), shown=SimpleNamespace(answered_items=answered_items, **shown),
+        view=SimpleNamespace(name="", is_made=True), asks_alike=True,
+        shown=SimpleNamespace(answered_items=answered_items, **shown),
     )  # fmt: skip
 
 

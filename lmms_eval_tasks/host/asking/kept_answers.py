@@ -18,7 +18,7 @@ from unittest.mock import patch
 from loguru import logger
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.asking.samples import is_sampled, sample_of
+from lmms_eval_tasks.host.asking.samples import generation_of, is_sampled, sample_of
 from lmms_eval_tasks.host.asking.servers import ServerReplies, sends_each_alone
 from lmms_eval_tasks.host.asking.stages import EACH, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.model.identity import find_arguments, get_nested_attr, model_identity
@@ -33,7 +33,7 @@ from lmms_eval_tasks.utils.data.home import home
 
 FOLDER = "answers"
 MODEL = "model.json"
-FORMAT = 2
+FORMAT = 3
 """Moves when what is kept changes its meaning."""
 CONCURRENCY = ("num_concurrent", "num_cpus", "num_processes")
 """How adapters of servers call the number of requests that they send at once."""
@@ -266,7 +266,7 @@ class KeptAnswers(AskingStage):
         asked_items: list[ItemRequest | None] = []
         for request in requests:
             state = self._evaluation.tasks.get(request.task_name)
-            generation = next((value for value in request.args if isinstance(value, dict)), {})
+            generation = generation_of(request)
             sampled = is_sampled(generation)
             if state is None or is_padding(request) or (sampled and not self._keep_sampled):
                 asked_items.append(None)
@@ -278,7 +278,8 @@ class KeptAnswers(AskingStage):
                 asked = {
                     "task": task,
                     "pointer": dict(state.pointer),
-                    "item": item.item_id,
+                    # Equal requests have one answer, unless it is drawn.
+                    "item": None if state.asks_alike and not sampled else item.item_id,
                     "prompt": request.args[0],
                     "generation": generation,
                     "repeat": repeat,

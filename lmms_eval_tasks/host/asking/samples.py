@@ -29,6 +29,11 @@ def seed_of(request: Any) -> int | None:
     return (getattr(request, "metadata", None) or {}).get(SEED)
 
 
+def generation_of(request: Any) -> Mapping[str, Any]:
+    """Return the settings by which the answer to a request is generated."""
+    return next((value for value in request.args if isinstance(value, dict)), {})
+
+
 def _make_seed(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4], "big") >> 1
 

@@ -25,7 +25,16 @@ from lmms_eval_tasks.host.tasks import task_view
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
-from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
+from lmms_eval_tasks.utils.answers.hooks import (
+    Ask,
+    Grade,
+    Grader,
+    RunningTask,
+    TaskSettings,
+    Warn,
+    doc_to_visual,
+    is_hook,
+)
 from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning, why_unread
 from lmms_eval_tasks.utils.answers.reply import LENGTH, Reply, Why
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
@@ -253,6 +262,8 @@ class TaskState(RunningTask):
         self.requests: TaskRequests | None = None
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
+        self.asks_alike = False
+        """Whether requests with the same prompt and clips show the same: what shows an item is ours."""
         self._settings: TaskSettings | None = None
 
     def __deepcopy__(self, memo: object) -> TaskState:
@@ -441,6 +452,8 @@ def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
     scores.append({"metric": RECORD, "aggregation": state.keep_records, "higher_is_better": None})
     hooks = {name: bind(config.get(name) or own.get(name), name, state) for name in HOOKS}
     state.process_results = hooks["process_results"]
+    shows = getattr(hooks["doc_to_visual"], "func", None)
+    state.asks_alike = shows is doc_to_visual and not config.get("doc_to_messages")
     return {**config, **hooks, "metric_list": scores}
 
 

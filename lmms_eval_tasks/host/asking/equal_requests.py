@@ -1,0 +1,82 @@
+"""Requests that are equal to the letter, as both members of a pair whose clip is not shown have them: asked once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
+from lmms_eval_tasks.host.asking.samples import generation_of, is_sampled, sample_of
+from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
+from lmms_eval_tasks.host.ranks import current_exchange
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import ItemKey
+from lmms_eval_tasks.utils.answers.reply import Reply
+
+SHARED = "answers shared"
+"""The field of a run card's costs that counts the items which have the answer to an equal request."""
+
+
+class EqualRequests(AskingStage):
+    """Asks equal requests of a task once, on whichever rank, and gives all of them the reply; drawn answers are not."""
+
+    def __init__(self, model: Any, evaluation: Evaluation) -> None:
+        self._model, self._evaluation = model, evaluation
+
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
+        ranks = current_exchange()
+        # Ranks that compute together are asked equally many; what looks at no clip answers by the item.
+        in_step = ranks.size > 1 and computes_in_step(self._model)
+        if in_step or not self._evaluation.clips_needed or getattr(self._model, "draws", False):
+            return ask(requests)
+        keys = self._keys(requests, alone=ranks.size == 1)
+        asking: dict[str, tuple[int, int]] = {}
+        """The rank and place of the request that is asked for all that are equal."""
+        repeated = set[str]()
+        for rank, of_rank in enumerate(ranks.gather(keys)):
+            for place, key in enumerate(of_rank):
+                if key and asking.setdefault(key, (rank, place)) != (rank, place):
+                    repeated.add(key)
+        if not repeated:
+            return ask(requests)
+        own = [place for place, key in enumerate(keys) if not key or asking[key] == (ranks.rank, place)]
+        found = dict(zip(own, ask([requests[place] for place in own]), strict=False))
+        shared = {
+            key: self._explain(requests[place], found[place]) for place in found if (key := keys[place]) in repeated
+        }
+        known = {key: reply for of_rank in ranks.gather(shared) for key, reply in of_rank.items()}
+        for place in set(range(len(requests))) - set(own):
+            found[place] = known.get(keys[place], Reply())
+            self._evaluation.spent[requests[place].task_name, SHARED] += 1
+        return [found.get(place, Reply()) for place in range(len(requests))]
+
+    def _keys(self, requests: Sequence[Any], alone: bool) -> list[str]:
+        """Return what each request asks, the same text for those that are equal; empty where it is asked by itself."""
+        prompts = Counter((request.task_name, request.args[0]) for request in requests)
+        tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
+
+        def key_of(request: Any) -> str:
+            state, generation = self._evaluation.tasks.get(request.task_name), generation_of(request)
+            if state is None or not state.asks_alike or is_padding(request) or is_sampled(generation):
+                return ""
+            if alone and prompts[request.task_name, request.args[0]] == 1:
+                return ""
+            doc_id, task, split = request.args[-3:]
+            if (task, split) not in tables:
+                tables[task, split] = state.shown.answered_items(self._model.task_dict[task][split])
+            item = tables[task, split](doc_id)
+            shown = sorted(item.shown.items()), list(map(str, item.files)), sorted(generation.items(), key=str)
+            asked = repr((task, split, request.args[0], sample_of(request), shown))
+            return hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()
+
+        return list(map(key_of, requests))
+
+    def _explain(self, request: Any, reply: Reply) -> Reply:
+        """Return a reply with what a model of ours says by itself of the item that it was asked for."""
+        state, (doc_id, task, split) = self._evaluation.tasks[request.task_name], request.args[-3:]
+        own = getattr(self._model, "unanswered", None) or {}
+        why = own and own.get((state.name, self._model.task_dict[task][split][doc_id]["item_id"]))
+        return replace(reply, missing=why[0], detail=why[1]) if why and not reply.missing else reply
