@@ -20,6 +20,7 @@ from lmms_eval_tasks.cli.options import (
 )
 from lmms_eval_tasks.report import score_tables
 from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_differences
+from lmms_eval_tasks.report.judge_readings import judge_tables
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.published_tables import AskedPeople, layout_tables
 from lmms_eval_tasks.report.random_pairs import pairing_tables
@@ -196,6 +197,7 @@ def _show_tables(
         shown = [
             *score_tables.score_tables(runs, task),
             *sample_tables(runs, task),
+            *judge_tables(runs, task),
             *best_tables(find_several(runs, task)),
             *seed_tables(runs, task),
             *curve_tables(runs, task),

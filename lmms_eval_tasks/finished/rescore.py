@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from lmms_eval_tasks.runs.run_card import TASK, Sections, Value, as_value, read_
 from lmms_eval_tasks.runs.scores import ScoresFile, read_scores, scores_of, scores_path, scores_text
 from lmms_eval_tasks.utils.answers.hooks import TaskSettings
 from lmms_eval_tasks.utils.answers.reply import Reply
-from lmms_eval_tasks.utils.benchmark.benchmark import Task
+from lmms_eval_tasks.utils.benchmark.benchmark import Task, TaskKind
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
@@ -47,6 +47,8 @@ class RegradedTask:
     """A task with its hooks bound, its logged items, and the contributions that each makes to the scores now."""
 
     config: Mapping[str, Any]
+    kind: TaskKind
+    docs: Sequence[Mapping[str, Any]]
     logged: Sequence[LoggedItem]
     brought: Sequence[Mapping[str, Any]]
     facts: Mapping[str, Value] = field(default_factory=dict)
@@ -142,7 +144,7 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
                 continue
         facts = _check_facts(run, state, notes, problems)
         brought = [_grade(config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
-        regraded[name] = RegradedTask(config, logs[name], brought, facts)
+        regraded[name] = RegradedTask(config, state.kind, docs[name], logs[name], brought, facts)
     problems.raise_if_any(f"{run.path} cannot be scored again")
     return regraded
 
@@ -323,7 +325,11 @@ class Rescored:
     facts: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
 
-def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
+Reader = Callable[[Mapping[str, RegradedTask]], Mapping[str, RegradedTask]]
+"""Returns tasks with what a judge read in their answers."""
+
+
+def rescore(source: Path, folder: Path, allow_incomplete: bool = False, read: Reader | None = None) -> Rescored:
     run = read_run(source, allow_incomplete, allow_predictions=True)
     own, kept = scores_path(run.path), None
     if own.is_file():
@@ -331,10 +337,12 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
     elif not run.only_predicted:
         what = f"there is no {own.name}: only the scores of {run.path.name} are compared"
         run = replace(run, notes=(*run.notes, what))
-    return score_again(run, run_files.read_results_with_all(run.path)[1], folder, kept)
+    return score_again(run, run_files.read_results_with_all(run.path)[1], folder, kept, read)
 
 
-def score_again(run: Run, old: Mapping[str, Any], folder: Path, kept: ScoresFile | None = None) -> Rescored:
+def score_again(
+    run: Run, old: Mapping[str, Any], folder: Path, kept: ScoresFile | None = None, read: Reader | None = None
+) -> Rescored:
     """Score a run with lmms-eval's results of it, and compare with these and its file of scores; its leaderboard files
     are written to a folder at once."""
     notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
@@ -342,7 +350,11 @@ def score_again(run: Run, old: Mapping[str, Any], folder: Path, kept: ScoresFile
     names, tasks = _choose(run, notes)
     if lacking := [name for name in dict.fromkeys((*names, *tasks)) if name not in form.results]:
         raise InputError(f"{run.path} cannot be scored again: Expected results of {', '.join(lacking)}.")
-    regraded = regrade(run, tasks, notes)
+    regraded: Mapping[str, RegradedTask] = regrade(run, tasks, notes)
+    if read:
+        regraded = read(regraded)
+    elif any(one.reading for task in tasks for record in run.records[task] for one in record.each):
+        notes.append("what a judge read in its unparsed answers is left out: --read-unparsed reads them again")
     logs = {name: list(map(_rewrite, task.logged, task.brought)) for name, task in regraded.items()}
     items = {name: sum(map(_is_otherwise, task.logged, logs[name])) for name, task in regraded.items()}
     arguments = SimpleNamespace(output_path=None if run.shard else str(folder), model=run.name)
@@ -428,7 +440,7 @@ def _is_otherwise(item: LoggedItem, line: Mapping[str, Any]) -> bool:
     def shared(record: Record, other: Record) -> Record:
         fields = {name: value for name, value in record.fields.items() if name in other.fields}
         stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
-        return replace(record, fields=fields, stratum=stratum, samples=())
+        return replace(record, fields=fields, stratum=stratum, samples=(), reading=None)
 
     pairs = zip(item.record.each, Record.from_json(line[RECORD]).each, strict=True)
     return any(shared(before, after) != shared(after, before) for before, after in pairs)
@@ -498,6 +510,13 @@ def _compare(old: Numbers, new: Numbers) -> list[Change]:
     return changes
 
 
+def _judge_of(rescored: Rescored, task: str) -> str:
+    """Return which judge read unparsed answers of a task; empty where none did."""
+    each = (one for record in rescored.scored.records[task] for one in record.each)
+    found = sorted({f"{one.reading.model} ({one.reading.prompt})" for one in each if one.reading and not one.answered})
+    return f"unparsed answers by {', '.join(found)}" if found else ""
+
+
 def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
     card: dict[str, dict[str, Value]] = {section: dict(fields) for section, fields in rescored.run.card.items()}
     for task in rescored.logs:
@@ -505,7 +524,7 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
             known = registry().find_task(task)
             assert known is not None, f"{task} was scored, and is of no benchmark"
             fields["version"] = known.version
-            fields["extractor"] = known.kind.extractor
+            fields["extractor"] = "; ".join(filter(None, (known.kind.extractor, _judge_of(rescored, task))))
             fields |= rescored.facts.get(task, {})
     card["rescored"] = {
         "results": rescored.run.path.name,

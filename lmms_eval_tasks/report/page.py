@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.card_tables import cost_panels
+from lmms_eval_tasks.report.judge_readings import judge_panels
 from lmms_eval_tasks.report.layout_panels import layout_panels
 from lmms_eval_tasks.report.page_files import ASSETS, Clips, ClipShelf, render_page
 from lmms_eval_tasks.report.page_items import as_json, task_block
@@ -340,6 +341,7 @@ def build_page(
         panels = (
             *comparison_panels(one.name, numbered),
             *sample_panels(one.name, runs),
+            *judge_panels(one.name, runs),
             *(Panel(table.title, table=table) for table in best if isinstance(table, FittingTable)),
             *one.panels,
             *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),

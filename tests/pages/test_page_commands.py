@@ -97,7 +97,7 @@ def test_the_commands_on_runs_are_taken() -> None:
     for name in ("first", "second"):
         write_run(Path("out", name), weak(), card={"run": {"limit": "none"}})
     commands = commands_of(RUNS)
-    named = "report report report report tasks --power-analysis --model rescore submit rescore rescore"
+    named = "report report report report tasks --power-analysis --model rescore submit rescore rescore rescore"
     assert " ".join(words[1] for words in commands) == named
     run_all(commands[:4])
 

@@ -20,7 +20,7 @@ NOT_ASKED = "<not asked: the clip is missing>"
 """The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
 OF_SAMPLES = ("sample", "samples")
 """Fields of a record that only a run with several answers an item has."""
-OF_SOME = (*OF_SAMPLES, "unparsed_reason")
+OF_SOME = (*OF_SAMPLES, "unparsed_reason", "reading")
 """Fields that are written only where they have a value."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
@@ -105,6 +105,26 @@ class UnparsedReason(str, Enum):
     """It names no option at all, or takes back the only one."""
 
 
+class JudgeReading(RowForm, frozen=True):
+    """What a judge read in a response, beside our reader; no score of ours counts it.
+
+    Attributes:
+        answered: The answer, as a record has it; None where the response chooses none, or there is no reply.
+        correct: Whether it is right; None without an answer or a key.
+        model: The judge, as its server names it.
+        prompt: The signature of the prompt that the judge was asked with.
+        reason: Why there is no reply that can be used; empty where there is one.
+        fields: The record's own fields that are others with this answer.
+    """
+
+    answered: str | None
+    correct: bool | None
+    model: str
+    prompt: str
+    reason: str = ""
+    fields: dict[str, Any] = Field(default_factory=dict)
+
+
 _SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.BLOCKED)
 _UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
 
@@ -127,6 +147,7 @@ class Record:
         fields: What only this benchmark records, as JSON values.
         sample: Which of the item's answers it is of, from 1, where each item was answered several times; else None.
         samples: Of a first answer, the records of the others.
+        reading: What a judge read in the response; None where none was asked.
     """
 
     item_id: Annotated[str, Field(min_length=1)]
@@ -142,6 +163,7 @@ class Record:
     sample: Annotated[int, Field(ge=1)] | None = None
     samples: tuple[Record, ...] = ()
     unparsed_reason: Annotated[UnparsedReason, Field(strict=False)] | None = None
+    reading: JudgeReading | None = None
 
     @classmethod
     def graded(  # noqa: PLR0913
@@ -238,6 +260,16 @@ class Record:
         detail = "" if reason is UnparsedReason.CUT_OFF and self.detail == CUT_OFF else self.detail
         return ": ".join(filter(None, (reason.value if reason else "", detail)))
 
+    @property
+    def as_judged(self) -> Record:
+        """The record with the answers that a judge read where our reader read none, its samples' too."""
+        samples, reading = tuple(one.as_judged for one in self.samples), self.reading
+        if reading is None or reading.answered is None or self.outcome is not Outcome.UNPARSED:
+            return replace(self, samples=samples)
+        outcome = Outcome.CORRECT if reading.correct else Outcome.WRONG
+        read = replace(self, answered=reading.answered, outcome=outcome, unparsed_reason=None, samples=samples)
+        return read.with_fields(**reading.fields)
+
     def with_fields(self, **fields: Any) -> Record:
         """The record with further benchmark fields."""
         return replace(self, fields={**self.fields, **fields})
@@ -249,6 +281,7 @@ class Record:
         written["unparsed_reason"] = unparsed and unparsed.value
         written |= {"stratum": dict(self.stratum), "fields": dict(self.fields)}
         written["samples"] = [one.to_json() for one in self.samples]
+        written["reading"] = self.reading and self.reading.model_dump()
         return {name: value for name, value in written.items() if name not in OF_SOME or value}
 
     @classmethod
@@ -348,6 +381,7 @@ def _record_form(**narrowed: Any) -> Any:
     logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in OF_SOME}
     logged["unparsed_reason"] = (fields["unparsed_reason"], None)
     logged["sample"] = (fields["sample"], None)
+    logged["reading"] = (fields["reading"], None)
     other: Any = create_model("SampleForm", __base__=LogForm, **logged)
     samples: Any = (list[Annotated[other, AfterValidator(_as_record)]], [])
     form: Any = create_model("RecordForm", __base__=LogForm, data_set=(DataSet | None, None), samples=samples, **logged)
