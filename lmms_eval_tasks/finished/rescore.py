@@ -44,7 +44,7 @@ OTHER_DATA = f"Prepare the data that the run was made with, or name its home in 
 
 @dataclass(frozen=True)
 class RegradedTask:
-    """A task with its hooks bound, its logged items, and the contributions that each makes to the scores now."""
+    """A task with its hooks bound, its logged items, and what lmms-eval gathers of each now."""
 
     config: Mapping[str, Any]
     kind: TaskKind

@@ -8,7 +8,7 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -36,14 +36,13 @@ from lmms_eval_tasks.host.ranks import current_exchange, on_command_line
 from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_card
-from lmms_eval_tasks.runs.folder import run_of_lines
+from lmms_eval_tasks.runs.folder import Run, make_run
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, Hazard, RunFacts
 from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, write_card
 from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.answers.reply import describe_empty
-from lmms_eval_tasks.utils.benchmark.tasks import RECORD
 from lmms_eval_tasks.utils.benchmark.views import find_view
 from lmms_eval_tasks.utils.core.files import PART, write_file
 from lmms_eval_tasks.utils.core.output import Number
@@ -59,10 +58,9 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch
 NO_VALUE = frozenset({"", "none"})
 """Texts by which an argument of lmms-eval's command line is left unset."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
-FAILURES = {
-    one.value
-    for one in (UnscoredReason.FAILED, UnscoredReason.BLOCKED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)
-}
+FAILURES = frozenset(
+    (UnscoredReason.FAILED, UnscoredReason.BLOCKED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)
+)
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
 DATE = "%Y%m%d_%H%M%S"
@@ -88,14 +86,12 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             if path := saved_results(self, results):
                 write_card(path, gather(results, results.evaluation))
         with _warn_without("file of scores"):
-            if path := saved_results(self, results):
-                records = results.evaluation.records
-                lines = {name: [{RECORD: one} for one in records.get(name, ())] for name in results.get("configs", ())}
-                if any(lines.values()):
-                    scores = write_scores(run_of_lines(path, read_results(path), lines))
-                    records = [one for of_task in records.values() for line in of_task for one in _each(line)]
-                    empty = describe_empty(one["detail"] for one in records)
-                    announce(scores, path, self.output_path, bool(given.get("samples")), empty)
+            path = saved_results(self, results)
+            if path and (run := scored_run(path, results.evaluation, results.get("configs", ()))):
+                scores = write_scores(run, results.evaluation.counted)
+                records = [one for of_task in run.records.values() for record in of_task for one in record.each]
+                empty = describe_empty(one.detail for one in records)
+                announce(scores, path, self.output_path, bool(given.get("samples")), empty)
         return saved
 
     return save_with_card
@@ -153,9 +149,11 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     return saved
 
 
-def _each(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return a record as JSON values, and those of the item's other samples."""
-    return (record, *record.get("samples", ()))
+def scored_run(path: Path, evaluation: Evaluation, tasks: Iterable[str]) -> Run | None:
+    """Return a run that has just ended, from the records that its scores were computed from; None without any."""
+    records = {name: found for name in tasks if (found := evaluation.records.get(name))}
+    sets = {name: evaluation.tasks[name].data_set for name in records}
+    return make_run(path, read_results(path), records, sets) if records else None
 
 
 def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True, note: str | None = None) -> None:
@@ -291,10 +289,10 @@ class CardRun:
         }
         if self.attribute("keep_answers_in"):  # it alone knows of which task
             spent.pop("answers kept", None)
-        records = [one for line in self.evaluation.records.get(task, ()) for one in _each(line)]
+        records = [one for record in self.evaluation.records.get(task, ()) for one in record.each]
         if spent and records:
-            spent["answers cut off"] = sum(one["detail"] == CUT_OFF for one in records)
-            spent["answers failed"] = sum(one["unscored_reason"] in FAILURES for one in records)
+            spent["answers cut off"] = sum(one.detail == CUT_OFF for one in records)
+            spent["answers failed"] = sum(one.unscored_reason in FAILURES for one in records)
         return spent
 
     def checkpoint(self) -> str:

@@ -370,16 +370,27 @@ def assemble_run(path: Path, results: run_files.ResultsFile, logs: Mapping[str, 
         found = {item.data_set for item in items}
         simulated = [one for one in found if one.is_sample]
         sets[task] = found.pop() if len(found) == 1 else simulated[0] if simulated else UNKNOWN_SET
+    records = {task: tuple(join_orders(item.record for item in items)) for task, items in logs.items()}
+    predicted = any(item.only_predicted for items in logs.values() for item in items)
+    return replace(make_run(path, results, records, sets), only_predicted=predicted)
+
+
+def make_run(
+    path: Path,
+    results: run_files.ResultsFile,
+    records: Mapping[str, tuple[Record, ...]],
+    sets: Mapping[str, DataSet],
+) -> Run:
+    """Return a run of a results file, by its tasks' records and what their sets are."""
     return Run(
         path=path,
         name=results.model_name,
-        records={task: tuple(join_orders(item.record for item in items)) for task, items in logs.items()},
-        groups=results.groups_within(logs),
+        records=records,
+        groups=results.groups_within(records),
         versions={name: str(version) for name, version in results.versions.items()},
         sets=sets,
         limited=results.limits,
         shard=results.shard.shard if results.shard else None,
-        only_predicted=any(item.only_predicted for items in logs.values() for item in items),
         adapter=results.config.model,
     )
 

@@ -231,8 +231,8 @@ def scores_text(scores: ScoresFile) -> str:
     return json.dumps(written, ensure_ascii=True, indent=2, allow_nan=False) + "\n"
 
 
-def write_scores(run: Run) -> ScoresFile:
-    scores = scores_of(run)
+def write_scores(run: Run, counted: dict[tuple[str, str], metrics.Units] | None = None) -> ScoresFile:
+    scores = scores_of(run, counted)
     write_file(scores_path(run.path), scores_text(scores))
     return scores
 
@@ -245,9 +245,9 @@ def scores_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ScoresFile.model_json_schema()}
 
 
-def scores_of(run: Run) -> ScoresFile:
-    counted: dict[tuple[str, str], metrics.Units] = {}
-    parts = []
+def scores_of(run: Run, counted: dict[tuple[str, str], metrics.Units] | None = None) -> ScoresFile:
+    """Compute the scores of a run; `counted` has what counts in each, by task and score, as far as it is known."""
+    counted, parts = {} if counted is None else counted, []
     for name, part in comparable_parts(run).items():
         try:
             parts.append(_part_scores(run, name, part, counted))

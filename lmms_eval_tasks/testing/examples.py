@@ -116,18 +116,20 @@ class ExampleRun:
         return text
 
     def grade(self, row: Row, response: Any) -> dict[str, Any]:
-        """What a response contributes to each score; rows say of their set only whether it is a sample."""
+        """The record of a response, with an entry for each score; rows say of their set only whether it is a sample."""
         self.state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
         items: dict[str, Any] = self.bound["process_results"](row, [response])
         return items
 
     def scores(self, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Each score that lmms-eval prints of what items contribute to it; None where none does."""
+        """Each score that lmms-eval prints of graded items; None where none of them counts in it."""
+        bound = {entry["metric"]: entry["aggregation"] for entry in self.bound["metric_list"]}
+        bound.pop(RECORD)([item[RECORD] for item in items])
         found: dict[str, Any] = {}
-        for entry in self.bound["metric_list"]:
-            if (name := entry["metric"]) not in (RECORD, SUBMISSION_ROWS):
+        for name, aggregation in bound.items():
+            if name != SUBMISSION_ROWS:
                 values = [item[name] for item in items if name in item]
-                found[name] = entry["aggregation"](values) if values else None
+                found[name] = aggregation(values) if values else None
         return found
 
 

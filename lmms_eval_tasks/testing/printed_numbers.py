@@ -1,5 +1,5 @@
-"""A check that a score has the same value, interval and items wherever it is printed, on drawn runs in the form that
-lmms-eval leaves.
+"""A check that tables, page and comparison print each score as it is computed from the records, on drawn runs in the
+form that lmms-eval leaves.
 """
 
 from __future__ import annotations
@@ -9,29 +9,27 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isclose
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.host.tasks.running import TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.page import build_sections
 from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.report.page_items import task_block
 from lmms_eval_tasks.report.score_tables import columns_of, score_tables, stratum_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
-from lmms_eval_tasks.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
-from lmms_eval_tasks.testing.examples import ExampleRun, SteadyEvaluation, with_every_score
-from lmms_eval_tasks.utils.benchmark.benchmark import Task
-from lmms_eval_tasks.utils.benchmark.tasks import task_configs
+from lmms_eval_tasks.runs.run_files import DATA_SET
+from lmms_eval_tasks.runs.scores import comparable_parts, references_of
 from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
-from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
-from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, aggregate_tasks
+from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.record import Record
 
 Score = float | int | None
@@ -43,11 +41,10 @@ STAMP = "20261121"
 
 @dataclass(frozen=True)
 class Finished:
-    """A run as it is read back, and what lmms-eval has of it."""
+    """A run as it is read back, and the task, group or view that it is of."""
 
     run: Run
     name: str
-    host: Mapping[str, Mapping[str, Score]]
 
     @property
     def parts(self) -> Parts:
@@ -55,7 +52,14 @@ class Finished:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        return {metric.name: metric for metric in registry().find_members(self.name)[0].kind.metrics}
+        metrics = registry().find_members(self.name)[0].kind.metrics
+        return {metric.name: metric for metric in metrics if metric is not SAMPLE_DATA}
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        """Each score that applies to some of its records, computed from these alone."""
+        counted = {name: [metric.units(part) for part in self.parts.values()] for name, metric in self.metrics.items()}
+        return {name: score_tasks(self.metrics[name], units) for name, units in counted.items() if any(units)}
 
 
 def every_name(benchmark: str) -> Iterator[tuple[str, str]]:
@@ -87,13 +91,14 @@ def finish(folder: Path, name: str, view: str, records: Mapping[str, Sequence[Re
         "config": {"model": folder.name, "model_args": ""},
     }
     (folder / f"{STAMP}_results.json").write_text(json.dumps(results), encoding="utf-8")
-    host: dict[str, dict[str, Score]] = {}
+    data_set = DataSet(kind=SetKind.SAMPLE).model_dump(mode="json")
     for task in members:
         (kind,) = [name for name, kind in task.benchmark.kinds.items() if kind is task.kind]
-        host[task.name] = _log(folder, task, _draw(task.name, view, records[kind]))
-    for group in groups:
-        host[group] = dict(_group_scores(name, [host[task] for task in tasks]))
-    return Finished(read_run(folder), name_view(name, view), host)
+        drawn = _draw(task.name, view, records[kind])
+        lines = (json.dumps({"record": {**record.to_json(), DATA_SET: data_set}}) for record in drawn)
+        log = folder / f"{STAMP}_samples_{task.name}.jsonl"
+        log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return Finished(read_run(folder), name_view(name, view))
 
 
 def _draw(task: str, view: str, records: Sequence[Record]) -> list[Record]:
@@ -106,50 +111,29 @@ def _draw(task: str, view: str, records: Sequence[Record]) -> list[Record]:
     ]
 
 
-def _log(folder: Path, task: Task, records: Sequence[Record]) -> dict[str, Score]:
-    """Write a task's sample log; all of its scores as lmms-eval computes them, by the functions that the YAML names."""
-    configuration = task_configs(task.benchmark.folder)[registry().find_parent(task.name)]
-    state = TaskState(task.name, task.pointer, [metric.name for metric in task.kind.metrics], SteadyEvaluation(None))
-    run = ExampleRun(state, bind_hooks(with_every_score(configuration), state), None)
-    gathered = [
-        json.loads(json.dumps({"record": record.to_json(), **state.gather(record, True)})) for record in records
-    ]
-    log = folder / f"{STAMP}_samples_{task.name}.jsonl"
-    log.write_text("".join(f"{json.dumps(line)}\n" for line in gathered), encoding="utf-8")
-    printed = {name for line in gathered for name in line}
-    return {name: score for name, score in run.scores(gathered).items() if name in printed}
-
-
-def _group_scores(group: str, tasks: Sequence[Mapping[str, Score]]) -> Iterator[tuple[str, Score]]:
-    """A group's scores from those that its tasks have."""
-    for metric in registry().find_members(group)[0].kind.metrics:
-        if values := [scores[metric.name] for scores in tasks if metric.name in scores]:
-            yield metric.name, aggregate_tasks(metric, values)
-
-
 def check_values(finished: Finished) -> None:
-    """That report and compare have each score of a run as lmms-eval has it, on as many groups and items."""
-    for name, score in finished.host[finished.name].items():
+    """That compare has each score of a run."""
+    for name, score in finished.scores.items():
         if finished.metrics[name].kind == "mean":
             _check_score(finished.metrics[name], finished.parts, score)
 
 
 def check_parts(finished: Finished) -> None:
     """That scores of a part, such as pair_accuracy_easy, are those of its records, which `--by` shows."""
-    metrics, host = finished.metrics, finished.host[finished.name]
+    metrics, scores = finished.metrics, finished.scores
     for column, value in _strata_of(finished):
         parts = _within(finished, column, value)
         for name in metrics:
             own = metrics.get(f"{name}_{value}")
-            if own is None or own.kind != "mean" or own.name not in host:
+            if own is None or own.kind != "mean" or own.name not in scores:
                 continue
             if all([record for record in finished.parts[task] if own.applies(record)] == parts[task] for task in parts):
-                _check_score(metrics[name], parts, host[own.name])
+                _check_score(metrics[name], parts, scores[own.name])
 
 
 def check_tables(finished: Finished) -> None:
-    """That tables and the page print what lmms-eval has."""
-    run, metrics, host = finished.run, finished.metrics, finished.host[finished.name]
+    """That tables and the page print it."""
+    run, metrics, scores = finished.run, finished.metrics, finished.scores
     columns = columns_of(finished.name)
     (table,) = score_tables([run], finished.name)
     ((_, *cells),) = table.texts()
@@ -158,28 +142,11 @@ def check_tables(finished: Finished) -> None:
     shown = _strip_intervals(columns, cells)
     for metric in own:
         _expect(metric, metrics[metric.name], f"the column {metric.name}")
-        _expect(shown[metric.name], _printed(host.get(metric.name), metric), f"{metric.name} in the table")
+        _expect(shown[metric.name], _printed(scores.get(metric.name), metric), f"{metric.name} in the table")
     for part in finished.parts:
         block = task_block(part, [(0, run)], ClipShelf())
         logged = {record.item_id: OUTCOMES.index(record.outcome.value) for record in run.records[part]}
         _expect({item.item_id: item.answers[0].outcome for item in block["items"]}, logged, "outcomes of the page")
-
-
-def check_files(finished: Finished) -> None:
-    """That the file of scores has what report has of each score, and the numbers that lmms-eval has."""
-    written = ScoresFile.model_validate_json(scores_text(scores_of(finished.run)))
-    part = written.part(finished.name)
-    expected = {name: score for name, score in finished.host[finished.name].items() if name != SAMPLE_DATA.name}
-    _expect({score.metric for score in part.scores}, set(expected), "scores of the file")
-    leading = _leading(finished)
-    _expect(part.leading, leading and leading.name, "the leading score of the file")
-    for score in part.scores:
-        metric = finished.metrics[score.metric]
-        _expect(score.value, expected[metric.name], f"{metric.name} in the file")
-        own = estimate(metric, list(finished.parts.values())) if metric.kind == "mean" else None
-        ends = (own.low, own.high, own.groups) if own else (None, None, score.groups)
-        _expect((score.low, score.high, score.groups), ends, f"the interval of {metric.name} in the file")
-        _expect((score.groups, score.items), _count_behind(metric, finished.parts), f"what {metric.name} stands on")
 
 
 def check_strata(finished: Finished) -> None:
@@ -220,7 +187,7 @@ def stratum_panels(finished: Finished) -> dict[str, Panel]:
     return {panel.title.removeprefix(title): panel for panel in section.panels if panel.title.startswith(title)}
 
 
-CHECKS: Sequence[Callable[[Finished], None]] = (check_values, check_parts, check_tables, check_files, check_strata)
+CHECKS: Sequence[Callable[[Finished], None]] = (check_values, check_parts, check_tables, check_strata)
 
 
 def _leading(finished: Finished) -> Any:
@@ -235,40 +202,16 @@ def _expect(found: object, expected: object, what: str) -> None:
 
 
 def _check_score(metric: Metric, parts: Parts, expected: Score) -> None:
-    found = estimate(metric, list(parts.values()))
     # The second run's items stand in another order.
     compared = compare_records(parts, {task: list(reversed(records)) for task, records in parts.items()}, [metric])
     if expected is None:
-        _expect((found, compared.without), (None, (metric,)), f"{metric.name} without a value")
+        _expect(compared.without, (metric,), f"{metric.name} without a value")
         return
-    groups, items = _count_behind(metric, parts)
-    got = (found.value, found.groups) if found else None
-    _expect(got, (expected, groups), f"{metric.name} and its groups in report")
     (difference,) = compared.differences
-    got_compared = (difference.first, difference.groups, difference.items)
-    _expect(got_compared, (expected, groups, items), f"{metric.name}, its groups and items in compare")
+    _expect(difference.first, expected, f"{metric.name} in compare")
     same = isclose(difference.second, expected, rel_tol=1e-9, abs_tol=1e-9)
     _expect(same, True, f"{metric.name} of the same items in another order being the same")
     _expect((not compared.left_out, compared.items), (True, sum(map(len, parts.values()))), "items compared")
-
-
-def _count_behind(metric: Metric, parts: Parts) -> tuple[int, int]:
-    """Count the groups and items behind a score, from the definition of what counts together."""
-    groups, items = set(), set()
-    for task, records in parts.items():
-        places: dict[Any, list[Record]] = {}
-        for record in records:
-            if metric.applies(record):
-                stratum = metric.stratum(record) if metric.stratum else ""
-                side = metric.contrast(record) if metric.contrast else True
-                unit = record.group_id if metric.together else record.item_id
-                places.setdefault((side, stratum, unit), []).append(record)
-        for members in places.values():
-            scored = all(metric.value(record) is not None for record in members)
-            if scored and len(members) == (metric.together or 1):
-                groups.add((task, members[0].group_id))
-                items |= {(task, record.item_id) for record in members}
-    return len(groups), len(items)
 
 
 def _printed(score: Score, metric: Metric) -> str:

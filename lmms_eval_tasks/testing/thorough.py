@@ -336,7 +336,7 @@ def _graded_items(task: Task, items: Sequence[tuple[Row, Any]]) -> Iterator[Grad
 
 
 def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]], problems: Problems) -> None:
-    """Note the tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers."""
+    """Note the tasks, groups and views of which tables, page and comparison print other numbers than they have."""
     graded = [benchmark.kinds[kind] for kind in records]
     with tempfile.TemporaryDirectory() as root, patch.dict(os.environ, {HOME: root}):
         for number, (name, view) in enumerate(every_name(benchmark.name)):

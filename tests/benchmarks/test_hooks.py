@@ -37,12 +37,12 @@ def resolve(function: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def owners(state: BoundState) -> Iterator[tuple[str, Any]]:
-    """Hook or score to what it belongs to."""
-    yield from ((hook, state) for hook in HOOKS)
-    yield from ((metric.name, metric) for metric in state.metrics)
+def given(state: BoundState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Hook or score to what it is given beside the task: of a score its name."""
+    yield from ((hook, ()) for hook in HOOKS)
+    yield from ((metric.name, (metric.name,)) for metric in state.metrics)
     if state.submits:
-        yield SUBMISSION_ROWS, state
+        yield SUBMISSION_ROWS, ()
 
 
 @pytest.mark.parametrize("name", [*TASKS, *VIEWS])
@@ -50,12 +50,12 @@ def test_what_a_yaml_names_is_bound_to_its_task_by_position(name: str) -> None:
     state = new_state(name)
     bound = {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}
     bound |= {hook: state.config[hook] for hook in HOOKS}
-    assert bound.pop(RECORD)([{}]) == [] and state.evaluation.records == {state.name: [{}]}
-    assert set(bound) == {what for what, _ in owners(state)}
-    for what, owner in owners(state):
+    assert bound.pop(RECORD)([]) == [] and state.evaluation.records == {state.name: ()}
+    assert set(bound) == {what for what, _ in given(state)}
+    for what, names in given(state):
         assert isinstance(bound[what], partial)
         assert bound[what].func is resolve(named(name)[what])
-        assert bound[what].args == (owner,) and not bound[what].keywords
+        assert bound[what].args == (state, *names) and not bound[what].keywords
     assert list(inspect.signature(bound["doc_to_visual"]).parameters) == ["doc"]
     assert list(inspect.signature(bound["doc_to_text"]).parameters) == ["doc", "lmms_eval_specific_kwargs"]
 

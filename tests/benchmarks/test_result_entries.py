@@ -6,17 +6,21 @@ An lmms-eval that computes its results otherwise is noticed here.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from graded_records import records_of
-from task_states import new_state
+from task_states import aggregations, new_state
 
 from lmms_eval_tasks.finished.rescore import RegradedTask, consolidate
 from lmms_eval_tasks.host.replacements import add_views
 from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.slow  # lmms-eval is imported
 
@@ -46,11 +50,12 @@ def manager() -> Any:
 
 
 def brought(state: TaskState, place: int) -> list[dict[str, Any]]:
-    """What some items bring to the scores of a task; to those of the next tasks of a group others do."""
+    """What lmms-eval gathers of some items of a task; of the next tasks of a group it is others."""
     kinds = state.benchmark.kinds
     kind = next(name for name in kinds if kinds[name] is state.kind)
     records = records_of(state.benchmark.name, kind)[place::11]
-    return [{"record": record.to_json(), **state.gather(record, sample=True)} for record in records]
+    state.data_set = DataSet(kind=SetKind.SAMPLE)
+    return [state.gather(record) for record in records]
 
 
 def results_of_host(manager: Any, name: str, items: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
@@ -104,3 +109,26 @@ def test_entries_are_those_of_lmms_eval(name: str, manager: Any) -> None:
     order = list(dict.fromkeys(key for task in members for key in made["results"][task]))
     found = list(made["results"][name])
     assert found in ([key for key in order if key in found], [" "])
+
+
+def test_a_score_is_of_its_filters_records_also_where_the_first_rank_has_no_item() -> None:
+    """lmms-eval then takes the names of scores, each with its filter, as another rank sends them, in their order."""
+    from lmms_eval.evaluator_utils import TaskOutput
+
+    state = new_state("mvp_mini_intuitive_physics")
+    items = brought(state, 0)
+    by_filter = {"longer": items[20:], "shorter": items[:20]}
+    names = {(name, taken) for taken, some in by_filter.items() for item in some for name in item}
+    output = TaskOutput(SimpleNamespace(aggregation=lambda: aggregations(state)), state.name, {}, "1-A")
+    for name, taken in sorted(pickle.loads(pickle.dumps(names)), key=str):
+        output.sample_metrics[name, taken] = [item[name] for item in by_filter[taken] if name in item]
+    output.calculate_aggregate_metric(bootstrap_iters=0)
+    found = {
+        taken: {metric.name: output.agg_metrics[f"{metric.name},{taken}"] for metric in state.metrics}
+        for taken in by_filter
+    }
+    records = {taken: [Record.from_json(item["record"]) for item in some] for taken, some in by_filter.items()}
+    assert found == {
+        taken: {metric.name: metric.score_records(some) for metric in state.metrics} for taken, some in records.items()
+    }
+    assert found["longer"] != found["shorter"]

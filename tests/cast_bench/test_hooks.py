@@ -51,7 +51,7 @@ def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def process(doc: dict[str, Any], *said: Any) -> dict[str, Any]:
-    """Return the contribution of a document's results to every score in the default configuration."""
+    """What lmms-eval gathers of a document's results in the default configuration, for every score."""
     state = task_state("cast_bench")
     state.metrics = METRICS
     return state.process_results(doc, list(said))
@@ -83,11 +83,11 @@ def test_the_kind_of_a_wrong_answer_is_counted_where_it_is_released(tmp_path: Pa
 def test_what_is_of_no_category_or_without_a_key_or_a_response(tmp_path: Path) -> None:
     (typeless,) = docs(tmp_path, row(question_type="Whence"))
     items = process(typeless, answer("B"))
-    assert items["accuracy"] == {"group_id": "sav_000001", "value": 100, "score": 100}
+    assert items["accuracy"] == {"group_id": "sav_000001", "score": 100}
     assert not [name for name in items if name.endswith(CATEGORIES) or name.endswith("_other")]
     assert {process(typeless, *said)["unparsed_rate"] for said in ([], [None], [""], ["{" * 1000], [5])} == {100}
     items = process({**typeless, "answer": None}, answer("B"))
-    assert items["accuracy"] == {"group_id": "sav_000001", "value": None}
+    assert items["accuracy"] is None
     assert (items["unscored_rate"], items["unparsed_rate"], items["im_viou"] is None) == (100, 0, False)
 
 
@@ -116,7 +116,7 @@ def test_boxes_in_the_frame_that_qwen_was_shown(tmp_path: Path) -> None:
     state = task_state("cast_bench", kwargs={"boxes": "xyxy_resized"})
     unknown = state.process_results(doc, [answer("B", [0, 0, 504, 280])])
     assert unknown["im_viou"] is None and unknown["grounding_unscored_rate"] == 100
-    assert unknown["accuracy"]["value"] == 100
+    assert unknown["accuracy"]["score"] == 100
     state.evaluation.model = SimpleNamespace(min_pixels=200704, max_pixels=1605632, max_num_frames=32, fps=None)
     # The adapter shows 1008 × 560 of 1920 × 1080.
     assert state.process_results(doc, [answer("B", [0, 0, 504, 280])])["im_viou"] == pytest.approx(100)

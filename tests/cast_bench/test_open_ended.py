@@ -213,7 +213,7 @@ def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def process(doc: dict[str, Any], *said: Any) -> dict[str, Any]:
-    """Return the contribution of a document's results to every score."""
+    """What lmms-eval gathers of a document's results, for every score."""
     state = task_state(TASK)
     state.metrics = OPEN_METRICS
     return state.process_results(doc, list(said))
@@ -238,7 +238,7 @@ def test_an_answer_is_asked_for_without_the_options_and_judged_by_the_evidence_a
     ]  # fmt: skip
     assert items["record"]["group_id"] == "sav_000001"
     assert items["record"]["stratum"] == {"category": "causal_explanation", "subtype": "why"}
-    assert items["judge_score"] == {"group_id": "sav_000001", "value": 5, "score": 5}
+    assert items["judge_score"] == {"group_id": "sav_000001", "score": 5}
     assert [items[name] for name in DIMENSIONS] == [8, 6, 4, 2]
     assert (items["n_scored"], items["n_unscored"], items["unscored_rate"], items["unparsed_rate"]) == (1, 0, 0, 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 from copy import deepcopy
+from dataclasses import replace as changed
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -297,8 +298,9 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, log: list[str])
 def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
     run = evaluation()
     run.spent.update({("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1})
-    reasons = [None, "failed", "blocked", "budget spent", "no clip"]
-    run.records["causalvqa_paired"] = [{"detail": "cut off", "unscored_reason": reason} for reason in reasons]
+    reasons = [None, *map(UnscoredReason, ("failed", "blocked", "budget spent", "no clip"))]
+    one = Record("a", "a", {}, "A", None, Outcome.UNSCORED, detail="cut off")
+    run.records["causalvqa_paired"] = tuple(changed(one, unscored_reason=reason) for reason in reasons)
     costs = {name: fields for name, fields in gather(saved(), run).items() if name.startswith("cost of ")}
     assert costs == {"cost of causalvqa_paired": {"seconds": 1.23, "answers cut off": 5, "answers failed": 3}}
 

@@ -111,7 +111,7 @@ def test_a_response_becomes_a_record(response: Any, outcome: str, winner: str | 
     assert (record.outcome.value, record.answered, record.why) == (outcome, winner, why)
     assert card.UNPARSED_RATE.value(record) == items["unparsed_rate"] == 100 * (outcome == "unparsed")
     assert bool(submitted(items)) == (winner is not None)
-    assert items["rsi"] == card.RSI.item(record)
+    assert items["rsi"] == card.RSI.for_errors(record)
     scored = {metric.name for metric in SCORES if metric.applies(record)}
     assert {"rsi_motion_symmetric", "rsi_animal"} <= scored and "rsi_human" not in scored
 
@@ -148,7 +148,7 @@ def test_scores_of_a_run() -> None:
     assert (scores["rsi_discriminable"], scores["rsi_non_discriminable"]) == (None, None)
     assert (scores["tie_rate"], scores["non_finite_rate"], scores["rsi_motion_symmetric"]) == (20, 20, 75)
     assert scores["unscored_rate"] == pytest.approx(100 / 6)
-    assert card.RSI.score([]) is None and card.TIE_RATE.score([]) is None
+    assert card.RSI.score_records([]) is None and card.TIE_RATE.score_records([]) is None
 
 
 def test_the_result_file_and_what_a_run_ends_with(

@@ -19,5 +19,5 @@ grade = choice_grader()
 
 @hook
 def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of an answer, and what it contributes to each score."""
+    """The record of an answer, and an entry for each score that it counts in."""
     return task.grade_first(doc, results, grade)

@@ -35,5 +35,5 @@ def grade_seconds(row: api.Row, response: object, context: api.RunningTask) -> a
 
 @api.hook
 def process_results(task: api.RunningTask, doc: api.Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a letter or a number, and what it contributes to each score."""
+    """The record of a letter or a number, and an entry for each score that it counts in."""
     return task.grade_first(doc, results, grade_choice if doc["options"] else grade_seconds)

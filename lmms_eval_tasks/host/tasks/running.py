@@ -8,7 +8,7 @@ import json
 import os
 import re
 import threading
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -45,8 +45,16 @@ from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
-from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
+from lmms_eval_tasks.utils.scoring.record import (
+    CUT_OFF,
+    NOT_ASKED,
+    GradedItem,
+    Outcome,
+    Record,
+    UnscoredReason,
+    join_orders,
+)
 from lmms_eval_tasks.utils.submission.form import read_prepared
 
 if TYPE_CHECKING:
@@ -73,7 +81,9 @@ class Evaluation(task_view.Asked):
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: dict[frozenset[tuple[str, Any]], Sequence[GradedItem]] = field(default_factory=dict)
-    records: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    records: dict[str, tuple[Record, ...]] = field(default_factory=dict)
+    counted: dict[tuple[str, str], Units] = field(default_factory=dict)
+    """Task and score to what counts in it, for the file of scores."""
     absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
@@ -245,6 +255,20 @@ class TaskRequests:
         return True
 
 
+class _First(str):
+    """A score's name that lmms-eval puts before all others where its first rank has no item of a task.
+
+    It sorts them there by their text in a tuple; else they keep the order in which the first item has them.
+    """
+
+    def __repr__(self) -> str:
+        return f" {super().__repr__()}"
+
+
+FIRST = _First(RECORD)
+"""The records come first, since each score is computed from them."""
+
+
 class TaskState(RunningTask):
     """One task of an evaluation: its settings, and what the hooks that its YAML names do."""
 
@@ -264,6 +288,8 @@ class TaskState(RunningTask):
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self.asks_alike = False
         """Whether requests with the same prompt and clips show the same: what shows an item is ours."""
+        self._scores: defaultdict[str, deque[float | int | None]] = defaultdict(deque)
+        """Score to its values that lmms-eval has not asked for yet, one for each of the task's filters."""
         self._settings: TaskSettings | None = None
 
     def __deepcopy__(self, memo: object) -> TaskState:
@@ -343,10 +369,7 @@ class TaskState(RunningTask):
             replace(one.record, sample=number if len(said) > 1 else None) for number, one in enumerate(graded, start=1)
         )
         whole = replace(record, samples=tuple(others))
-        items: dict[str, Any] = {
-            RECORD: {**whole.to_json(), DATA_SET: dict(_describe(self.data_set))},
-            **self.gather(whole, self.data_set.kind is SetKind.SAMPLE),
-        }
+        items = self.gather(whole)
         if self.submits:
             items[SUBMISSION_ROWS] = replace(graded[0], record=record).to_json()
         return items
@@ -399,18 +422,26 @@ class TaskState(RunningTask):
             reply = replace(reply, finish=replace(reply.finish, reason=LENGTH))
         return reply
 
-    def gather(self, record: Record, sample: bool) -> dict[str, Any]:
-        """Return what a record brings to each score that it counts in; `sample` says whether it is of sample data."""
-        return {
-            metric.name: metric.item(record)
-            for metric in self.metrics
-            if metric.applies(record) and (sample or metric is not SAMPLE_DATA)
-        }
+    def gather(self, record: Record) -> dict[str, Any]:
+        """Return what lmms-eval gathers of an item: its record, and an entry for each score that it counts in."""
+        is_sample = self.data_set.kind is SetKind.SAMPLE
+        gathered: dict[str, Any] = {FIRST: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))}}
+        for metric in self.metrics:
+            if metric.applies(record) and (is_sample or metric is not SAMPLE_DATA):
+                gathered[metric.name] = metric.for_errors(record)
+        return gathered
 
     def keep_records(self, records: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Keep the records of all ranks for the file of scores; lmms-eval prints no row of an empty list."""
-        self.evaluation.records[self.name] = records
+        """Compute each score from the records of all ranks, and keep them; lmms-eval prints no row of an empty list."""
+        whole = self.evaluation.records[self.name] = tuple(join_orders(map(Record.from_json, records)))
+        for metric in self.metrics:
+            units = self.evaluation.counted[self.name, metric.name] = metric.units(whole)
+            if units:
+                self._scores[metric.name].append(score_tasks(metric, [units]))
         return []
+
+    def score(self, name: str) -> float | int | None:
+        return self._scores[name].popleft()
 
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
         logged = [GradedItem.from_json(item) for item in items]
@@ -427,13 +458,13 @@ class TaskState(RunningTask):
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
     """Return a task's configuration with its hooks and aggregations bound."""
 
-    def bind(function: Any, what: str, owner: object) -> Any:
+    def bind(function: Any, what: str, *named: str) -> Any:
         if not function:
             raise InputError(f"Expected the task {state.name} to name {what} by !function, but it does not.")
         if isinstance(function, str) and re.fullmatch(r"\w+(\.\w+)+", function):
             module, _, name = function.rpartition(".")
             function = getattr(importlib.import_module(module), name)
-        return partial(function, owner) if is_hook(function) else function
+        return partial(function, state, *named) if is_hook(function) else function
 
     # What a user's variant does not name is that of the benchmark's first task that works as it does.
     alike = (task.name for task in registry().tasks_of(state.benchmark.name).values() if task.kind is state.kind)
@@ -446,11 +477,11 @@ def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
         if name == RECORD or (name == SUBMISSION_ROWS and not state.submits):
             continue
         metric, function = metrics.get(name), entry.get("aggregation") or aggregations.get(name)
-        aggregation = bind(function, f"an aggregation of {name}", metric or state)
+        aggregation = bind(function, f"an aggregation of {name}", *([name] if metric else []))
         better = metric.higher_is_better if metric else None
         scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": better})
     scores.append({"metric": RECORD, "aggregation": state.keep_records, "higher_is_better": None})
-    hooks = {name: bind(config.get(name) or own.get(name), name, state) for name in HOOKS}
+    hooks = {name: bind(config.get(name) or own.get(name), name) for name in HOOKS}
     state.process_results = hooks["process_results"]
     shows = getattr(hooks["doc_to_visual"], "func", None)
     state.asks_alike = shows is doc_to_visual and not config.get("doc_to_messages")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 from lmms_eval_tasks.utils.answers.opening import why_unread
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnparsedReason
 
 if TYPE_CHECKING:
@@ -185,13 +184,18 @@ class RunningTask(ABC):
 
     @abstractmethod
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        """Return the item's record, that of the first response with the others' in it, and what it adds to each score.
+        """Return the item's record, that of the first response with the others' in it, and an entry for each score that
+        it counts in, without which lmms-eval would print no score.
 
         Args:
             doc: The item.
             results: The responses, one for each sample of the item.
             grade: Grades a response to the whole item.
         """
+
+    @abstractmethod
+    def score(self, name: str) -> float | int | None:
+        """Return a score of all graded items, in its unit; None where nothing enters it, 0 for counts."""
 
     @abstractmethod
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
@@ -245,14 +249,14 @@ class UnboundHook(RuntimeError):
 
 
 def hook(function: Function) -> Function:
-    """Mark a function as a hook, whose first parameter is the `RunningTask`, or for an aggregation the `Metric`.
+    """Mark a function as a hook, whose first parameter is the `RunningTask`.
 
     The package binds it when lmms-eval loads the task. Called without it, a hook raises `UnboundHook`, a RuntimeError.
     """
 
     @functools.wraps(function)
     def call(owner: object = None, *arguments: Any, **named: Any) -> Any:
-        if not isinstance(owner, (RunningTask, Metric)):
+        if not isinstance(owner, RunningTask):
             raise UnboundHook(unbound_message(function))
         return function(owner, *arguments, **named)
 
@@ -299,14 +303,14 @@ def doc_to_target(task: RunningTask, doc: Row) -> str:
 
 @hook
 def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a response, as the task's kind grades it, and what it contributes to each score."""
+    """The record of a response, as the task's kind grades it, and an entry for each score that it counts in."""
     return task.grade_first(doc, results, task.grade)
 
 
 @hook
-def aggregate(metric: Metric, items: Sequence[Item]) -> float | int | None:
-    """A score in the metric's unit, of what the items contribute to it; None where nothing enters it, 0 for counts."""
-    return metric.score(items)
+def aggregate(task: RunningTask, score: str, items: Sequence[Any]) -> float | int | None:
+    """A score in its unit, computed from the records of all items; None where nothing enters it, 0 for counts."""
+    return task.score(score)
 
 
 @hook

@@ -1,4 +1,4 @@
-"""Scores of tasks, each defined once for lmms-eval's aggregation, reports, comparisons and `rescore`; and those that
+"""Scores of tasks, each computed from records alone, for lmms-eval, reports, comparisons and `rescore`; and those that
 benchmarks share.
 
 Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks
@@ -16,15 +16,13 @@ from functools import partial
 from itertools import combinations
 from math import fsum
 from statistics import fmean, variance
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-from lmms_eval_tasks.utils.scoring.record import ORDERS, Outcome, Record, whole_id
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PERCENT = (0.0, 100.0)
 PAIR = 2
 
-Item = Any
-"""What lmms-eval gathers of an item for a score: a number, None, or a mapping with ``value``. JSON values."""
 Counts = tuple[float, float]
 """What a group adds to a ratio: numerator and denominator."""
 Stratum = tuple[bool, str]
@@ -125,38 +123,14 @@ class Metric:
         """A score that is the sum of what records contribute, such as a number of items."""
         return cls(name, title, value, kind="total", value_bounds=None, unit="", higher_is_better=None, errors="plain")
 
-    def item(self, record: Record) -> Item:
-        """Return the item that lmms-eval gathers for a record, which must apply."""
-        if record.samples:
-            items = [self.item(one) for one in (replace(record, samples=()), *record.samples)]
-            mean = None if self.errors == "none" else mean_of_known(map(self.value, record.each))
-            return {"samples": items, "group_id": record.group_id, **({} if mean is None else {"score": mean})}
-        value = self.value(record)
-        if record.orders:
-            whole = {"item": whole_id(record.item_id), ORDERS: record.orders}
-            return {"group_id": record.group_id, "value": value, **self._places(record), **whole}
-        if self.errors == "plain":
+    def for_errors(self, record: Record) -> float | Mapping[str, object] | None:
+        """What lmms-eval's standard errors need of a record, as JSON values; None where it prints none of it."""
+        if self.errors == "none" or record.orders:
+            return None
+        value = mean_of_known(map(self.value, record.each)) if record.samples else self.value(record)
+        if value is None or (self.errors == "plain" and not record.samples):
             return value
-        gathered = {"group_id": record.group_id, "value": value, **self._places(record)}
-        return {**gathered, "score": value} if self.errors == "clustered" and value is not None else gathered
-
-    def score(self, items: Iterable[Item]) -> float | int | None:
-        """The score of gathered items; None where nothing enters it. Counts are 0 then."""
-        asked: dict[str, list[Mapping[str, Any]]] = {}
-        orders: dict[str, int] = {}
-        for place, item in enumerate(map(_as_mapping, items)):
-            name = item.get("item", str(place))
-            asked.setdefault(name, []).extend(map(_as_mapping, item.get("samples", (item,))))
-            orders[name] = item.get(ORDERS, 0)
-        samples = [
-            self._units(
-                ((name, None), str(one.get("group_id", "")), one["value"], _place(one), one.get("weight", 1.0))
-                for name, one in ((name, ones[sample]) for name, ones in asked.items() if sample < len(ones))
-            )
-            for sample in range(max(map(len, asked.values()), default=1))
-        ]
-        need = {name: max(len(ones), orders[name]) for name, ones in asked.items()}
-        return self.combine(self._join(samples, need, rotated=any(orders.values())))
+        return {"group_id": record.group_id, "score": value}
 
     def score_records(self, records: Iterable[Record]) -> float | int | None:
         """The score of records."""
@@ -184,11 +158,14 @@ class Metric:
         return [self._units_of(of_item[sample] for of_item in each if sample < len(of_item)) for sample in range(most)]
 
     def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
-        value, applies, places = self.value, self.applies, self._places
-        only = None if self.stratum or self.contrast else _place({})
+        value, applies, stratum, contrast = self.value, self.applies, self.stratum, self.contrast
         weight = self.weight or (lambda record: 1.0)
+
+        def place(record: Record) -> Stratum:
+            return bool(contrast(record)) if contrast else True, str(stratum(record)) if stratum else ""
+
         return self._units(
-            ((one.item_id, one.expected), one.group_id, value(one), only or _place(places(one)), weight(one))
+            ((one.item_id, one.expected), one.group_id, value(one), place(one), weight(one))
             for one in records
             if applies(one)
         )
@@ -223,10 +200,6 @@ class Metric:
         if one is None or (self.contrast and other is None):
             return None
         return self.transform(one - other if self.contrast and other is not None else one)
-
-    def _places(self, record: Record) -> dict[str, Any]:
-        named = {"stratum": self.stratum, "contrast": self.contrast, "weight": self.weight}
-        return {name: place(record) for name, place in named.items() if place}
 
     def _units(
         self, items: Iterable[tuple[Member, str, float | None, Stratum, float]]
@@ -266,14 +239,6 @@ class Metric:
     def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
         """The same score for each of a stratum column's values."""
         return tuple(self.within(value.replace(" ", "_"), partial(_has, column, value)) for value in values)
-
-
-def _as_mapping(item: Item) -> Mapping[str, Any]:
-    return item if isinstance(item, Mapping) else {"value": item}
-
-
-def _place(item: Mapping[str, Any]) -> Stratum:
-    return bool(item.get("contrast", True)), str(item.get("stratum", ""))
 
 
 def _has(column: str, value: str, record: Record) -> bool:

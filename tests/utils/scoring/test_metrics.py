@@ -64,7 +64,10 @@ def test_counts_by_hand() -> None:
     assert PAIR_ACCURACY.score_records(records) == pytest.approx(100 / 3)
     assert SINGLE_ACCURACY.score_records(records) == pytest.approx(100 * 4 / 7)
     assert PAIRS_SCORED.score_records(records) == 3
-    assert UNPARSED_RATE.score([100.0, 0.0, None, 0.0, 0.0]) == 25, "what was not asked leaves the rate"
+    unread = replace(records[0], answered=None, outcome=Outcome.UNPARSED)
+    silent = replace(unread, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.NO_CLIP)
+    rated = UNPARSED_RATE.score_records([unread, *records[1:4], silent])
+    assert rated == 25, "what was not asked leaves the rate"
     # A group adds one sum, however many of its items count.
     two = pairs((True, False), (True, True))
     assert sum_groups(SINGLE_ACCURACY.units(two)) == {(True, ""): [(100.0, 2.0), (200.0, 2.0)]}
@@ -82,8 +85,8 @@ def test_what_is_no_pair_leaves_the_pairs_and_stays_in_the_items() -> None:
     assert SINGLE_ACCURACY.combine(single) == pytest.approx(600 / 7)
     # Nothing scored is no score, and counts as none.
     for metric in (PAIR_ACCURACY, SINGLE_ACCURACY, STRATA_MEAN, CONTRAST, UNPARSED_RATE):
-        assert metric.score([]) is None
-    assert PAIRS_SCORED.score([]) == replace(RIGHT, kind="total").score([]) == 0
+        assert metric.score_records([]) is None
+    assert PAIRS_SCORED.score_records([]) == replace(RIGHT, kind="total").score_records([]) == 0
     unscored = pairs((None, None), (None, None))
     assert PAIR_ACCURACY.score_records(unscored) is SINGLE_ACCURACY.score_records(unscored) is None
 
@@ -111,7 +114,6 @@ def test_a_weighted_mean_counts_each_item_by_its_weight() -> None:
         for group, share, size in (("a", 25.0, 4), ("b", 100.0, 2))
     )
     assert weighted.score_records([four, two]) == pytest.approx(100 * 3 / 6)
-    assert weighted.score([weighted.item(one) for one in (four, two)]) == weighted.score_records([four, two])
     assert sum_groups(weighted.units([four, two])) == {(True, ""): [(100.0, 4.0), (200.0, 2.0)]}
     unscored = replace(four, item_id="c", group_id="c").with_fields(share=None, size=9)
     assert weighted.score_records([four, two, unscored]) == weighted.score_records([four, two])
@@ -161,15 +163,18 @@ def test_a_group_of_tasks_needs_every_task_to_which_the_score_applies() -> None:
     assert score_tasks(PAIRS_SCORED, map(PAIRS_SCORED.units, [big, small])) == 2
 
 
-def test_what_is_gathered_of_a_record_and_kinds_and_errors_are_checked() -> None:
-    right = record(True, "q1", part="yes")
-    assert PAIR_ACCURACY.item(right) == {"group_id": "q1", "value": 100.0}
-    # lmms-eval takes the values of clustered standard errors from the key score.
-    assert SINGLE_ACCURACY.item(right) == {"group_id": "q1", "value": 100.0, "score": 100.0}
-    assert "score" not in SINGLE_ACCURACY.item(record(None))
-    assert STRATA_MEAN.item(right) == {"group_id": "q1", "value": 100.0, "stratum": "yes"}
-    assert CONTRAST.item(right) == {"group_id": "q1", "value": 100.0, "contrast": True}
-    assert replace(RIGHT, errors="plain").item(right) == 100.0
+def test_lmms_eval_gets_what_its_standard_errors_need_and_kinds_and_errors_are_checked() -> None:
+    right, plain = record(True, "q1", part="yes"), replace(RIGHT, errors="plain")
+    for without in (PAIR_ACCURACY, STRATA_MEAN, CONTRAST):
+        assert without.for_errors(right) is None
+    # It takes the values of clustered standard errors from the key score, and any bare number as a value.
+    assert SINGLE_ACCURACY.for_errors(right) == {"group_id": "q1", "score": 100.0}
+    assert plain.for_errors(right) == 100.0
+    assert SINGLE_ACCURACY.for_errors(record(None)) is plain.for_errors(record(None)) is None
+    # Of several samples the mean counts; orders of options do not count one by one.
+    twice = replace(right, sample=1, samples=(replace(record(False, "q1"), sample=2),))
+    assert SINGLE_ACCURACY.for_errors(twice) == plain.for_errors(twice) == {"group_id": "q1", "score": 50.0}
+    assert plain.for_errors(replace(right, view="rotated", fields={"orders": 2})) is None
     for more in ({"together": 2}, {"stratum": lambda record: "a"}, {"contrast": lambda record: True}):
         with pytest.raises(ValueError, match="Expected other errors of right than plain ones"):
             replace(RIGHT, errors="plain", **more)

@@ -83,9 +83,6 @@ def test_scores_are_those_of_the_table() -> None:
     found = {metric.name: metric.score_records(RECORDS) for metric in metrics}
     assert found == pytest.approx({name: 100 * value for name, value in expected.items()})
     assert PAIRS_SCORED.score_records(RECORDS) == PAIRS
-    for metric in (*leading, UNPARSED_RATE, PAIRS_SCORED):  # as lmms-eval gathers them
-        items = json.loads(json.dumps([metric.item(one) for one in RECORDS]))
-        assert metric.score(items) == pytest.approx(metric.score_records(RECORDS))
 
 
 def test_an_interval_is_that_of_groups_drawn_with_all_their_samples() -> None:
@@ -201,9 +198,6 @@ def test_an_item_is_right_only_if_it_is_right_in_all_orders() -> None:
     }
     for metric, expected in scores.items():
         assert metric.score_records(records) == pytest.approx(100 * expected), metric.name
-    for metric in (PAIR_ACCURACY, SINGLE_ACCURACY, UNPARSED_RATE):  # as lmms-eval gathers them, row by row
-        gathered = json.loads(json.dumps([metric.item(record) for record in LOGGED]))
-        assert metric.score(gathered) == pytest.approx(100 * scores[metric])
     cut = list(join_orders(LOGGED[: OPTIONS + 1]))
     assert SINGLE_ACCURACY.score_records(cut) == 100 * whole[0, 0], "an item that lacks orders has no score"
-    assert SINGLE_ACCURACY.score([SINGLE_ACCURACY.item(LOGGED[0])]) is None
+    assert SINGLE_ACCURACY.score_records(join_orders(LOGGED[:1])) is None
