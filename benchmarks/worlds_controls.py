@@ -8,7 +8,7 @@ pairs that start alike it also counts whose first frames are equal to the last b
 frame can have both right. Intervals are 95%, by the bootstrap over scenes. With --tiny the sample data is asked about.
 
 Measured on two cores, 2026-11-26: on 312 scenes from the text alone none above chance; the graph is right on the
-73.8% that are not marked: lmms_eval_tasks/worlds/README.md has the controls.
+73.8% that are not marked: worlds/README.md has the controls.
 """
 
 from __future__ import annotations

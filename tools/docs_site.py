@@ -29,6 +29,7 @@ PAGES = {
     "measurements.md": ROOT / "benchmarks/README.md",
     **{path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))},
     **{f"benchmarks/{path.parent.name}.md": path for path in sorted(ROOT.glob("lmms_eval_tasks/*/README.md"))},
+    "benchmarks/worlds.md": ROOT / "worlds/README.md",
 }
 """Place of a page in the site to the page."""
 PLACES = {path: place for place, path in PAGES.items()}
@@ -49,7 +50,9 @@ def write_pages(folder: Path) -> None:
     for place, path in PAGES.items():
         text = relink(path.read_text(encoding="utf-8"), path)
         if place.startswith("benchmarks/"):
-            text = FILES.sub("", text).replace("\n## Changelog\n", f"{published_tables(path.parent)}\n## Changelog\n")
+            (published,) = (*path.parent.glob("published.json"), *path.parent.glob("*/published.json"))
+            tables = published_tables(published.parent)
+            text = FILES.sub("", text).replace("\n## Changelog\n", f"{tables}\n## Changelog\n")
         text += f"\n{references[place]}" if place in references else ""
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text(text, encoding="utf-8")

@@ -11,7 +11,8 @@ git rev-parse -q --verify "refs/tags/v$version" > /dev/null && stop "There is a 
 today="$(date +%F)"
 grep -qE "^## $version( |$)" CHANGELOG.md || stop "Expected a section '## $version' in CHANGELOG.md."
 sed -i -E "s/^## $version.*/## $version ($today)/" CHANGELOG.md
-sed -i -E "s/^__version__ = .*/__version__ = \"$version\"/" lmms_eval_tasks/__init__.py
+sed -i -E "s/^__version__ = .*/__version__ = \"$version\"/" lmms_eval_tasks/__init__.py worlds/lmms_eval_worlds/__init__.py
+sed -i -E "s/^    lmms-eval-tasks>=.*/    lmms-eval-tasks>=$version/" worlds/setup.cfg
 sed -i -E "s/^version: .*/version: $version/; s/^date-released: .*/date-released: $today/" CITATION.cff
 
 # What the public door lost since the last release, where there was one.
@@ -20,15 +21,15 @@ if last="$(git describe --tags --abbrev=0 --match 'v*' 2> /dev/null)"; then
     stop "lmms_eval_tasks.api breaks what $last promised: CONTRIBUTING.md says how names are replaced."
 fi
 
-rm -rf build dist
-"$python" -m build --wheel --outdir dist . > /dev/null
-wheel="$(echo dist/*.whl)"
+rm -rf build worlds/build dist
+for package in . worlds; do "$python" -m build --wheel --outdir dist "$package" > /dev/null; done
+wheel="$(echo dist/lmms_eval_tasks-*.whl)" worlds="$(echo dist/lmms_eval_worlds-*.whl)"
 
-# The wheel by itself, in a new environment with the tested versions.
+# The wheels by themselves, in a new environment with the tested versions.
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/venv"
-"$work/venv/bin/python" tools/install.py --constraint constraints.txt "$wheel[all]"
+"$work/venv/bin/python" tools/install.py --constraint constraints.txt "$wheel[all]" "$worlds"
 export PATH="$work/venv/bin:$PATH" LMMS_EVAL_TASKS_HOME="$work/home" HF_HOME="$work/hf" HF_HUB_OFFLINE=1 ACCELERATE_USE_CPU=true
 cd "$work"
 test "$(lmms-eval-tasks --version)" = "lmms-eval-tasks $version"
@@ -40,4 +41,4 @@ cd - > /dev/null
 
 git diff --quiet || git commit -qam "release: $version"
 git tag -a "v$version" -m "lmms-eval-tasks $version"
-echo "$wheel is checked, and v$version is tagged. Next: git push --follow-tags, then upload the wheel."
+echo "$wheel and $worlds are checked, and v$version is tagged. Next: git push --follow-tags, then upload both."

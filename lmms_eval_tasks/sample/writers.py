@@ -8,9 +8,7 @@ import hashlib
 import json
 import math
 import random
-import shutil
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase
@@ -454,26 +452,6 @@ def _write_mvp(folder: Path, seed: int, sizes: Mapping[str, int], progress: Prog
     write_clips(clips, progress)
 
 
-# ---- Worlds: a few of its scenes that were rendered once, so that it needs neither MuJoCo nor a renderer -----------
-
-WORLDS_DATA = Path(str(resources.files("lmms_eval_tasks"))) / "worlds" / "sample_data"
-"""Made by `tools/worlds_sample.py`."""
-
-
-def _write_worlds(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the questions of some scenes, and their clips; the seed chooses the scenes and their order."""
-    questions = [json.loads(line) for line in (WORLDS_DATA / "questions.jsonl").read_text("utf-8").splitlines()]
-    scenes = list(dict.fromkeys(question["scene"] for question in questions))
-    random.Random(seed).shuffle(scenes)
-    chosen = [question for scene in scenes[: sizes["scenes"]] for question in questions if question["scene"] == scene]
-    clips = list(dict.fromkeys(question["clip"] for question in chosen))
-    (folder / "clips").mkdir()
-    for done, clip in enumerate(clips, 1):
-        shutil.copyfile(WORLDS_DATA / "clips" / clip, folder / "clips" / clip)
-        progress("filming clips", done, len(clips))
-    write_file(folder / "questions.jsonl", as_lines(chosen))
-
-
 # ---- YoCausal: clips with a cause in them and clips without, each with its reversal --------------------------------
 
 # Category to whether it is causal, the kind of scene, and what it shows.
@@ -559,7 +537,6 @@ WRITERS: Mapping[str, SampleWriter] = {
         ),
         release="snapshot",
     ),
-    "worlds": SampleWriter("rendered scenes, and `questions.jsonl`", {"scenes": 3}, _write_worlds),
     "yocausal": SampleWriter(
         contents="metadata and clips of four subsets below `subset/`", sizes={"pairs": 4}, write=write_yocausal
     ),

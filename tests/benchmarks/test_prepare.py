@@ -25,7 +25,7 @@ from sample_runs import at, prepared_sample
 from lmms_eval_tasks import registry as registry_module
 from lmms_eval_tasks.cli.prepare import prepare_command
 from lmms_eval_tasks.registry import build_registry, load_table, read_card, registry
-from lmms_eval_tasks.sample.write_sample import sample_writers
+from lmms_eval_tasks.sample.writers import WRITERS
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -36,7 +36,6 @@ from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 pytestmark = pytest.mark.slow
 PLUGIN = ROOT / "examples" / "pendulum_plugin"
-WRITERS = sample_writers()
 ON_HUB = [name for name, benchmark in registry().benchmarks.items() if benchmark.card.hub_id]
 SEVERAL = [name for name, benchmark in registry().benchmarks.items() if len(benchmark.card.splits) > 1]
 """Benchmarks whose release has several splits."""

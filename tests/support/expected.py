@@ -1,7 +1,8 @@
 """Texts that a test expects whole, kept in a file that a review reads.
 
 `expected(text)` compares a text with the section of the running test in the file beside its module: `test_prepare.py`
-has `test_prepare.expected`. The test's folder is written as `~` in it. `make expected PATHS=causalvqa/test_prepare.py`
+has `test_prepare.expected`. The test's folder is written as `~` in it, and the list of installed benchmarks, which may
+have others' packages, as `BENCHMARKS`. `make expected PATHS=causalvqa/test_prepare.py`
 writes the sections again; read what has changed before you commit it.
 """
 
@@ -11,6 +12,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from lmms_eval_tasks.registry import registry
 
 HEADING = re.compile(r"^=== (.+)\n", re.MULTILINE)
 
@@ -42,7 +45,7 @@ class Expected:
     def __call__(self, text: str) -> None:
         self.asked += 1
         name = self.name if self.asked == 1 else f"{self.name} ({self.asked})"
-        text = text.replace(self.folder, "~")
+        text = text.replace(self.folder, "~").replace(", ".join(registry().benchmarks), "BENCHMARKS")
         assert not HEADING.search(text), "a text cannot hold a line that begins with `=== `"
         if self.writes:
             write_section(self.file, name, text)

@@ -24,13 +24,14 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER, VERDICT_READER
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds import hooks, release, report
-from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SCORES, SPLIT
-from lmms_eval_tasks.worlds.questions.question import Question
-from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
+from lmms_eval_worlds import hooks, release, report
+from lmms_eval_worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SCORES, SPLIT
+from lmms_eval_worlds.questions.question import Question
+from lmms_eval_worlds.questions.question_set import questions_of_set
+from lmms_eval_worlds.sample import SAMPLE
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.worlds.drafts import SceneDraft
+    from lmms_eval_worlds.drafts import SceneDraft
 
 
 def step_of(subset: str, aspect: str) -> str:
@@ -140,7 +141,7 @@ def prepare(
         return _take(source, progress)
     require_engine()
     # Only here: whoever prepares nothing needs no physics engine.
-    from lmms_eval_tasks.worlds.drafts import RenderedClip, Shooting, known_facts, write_drafts
+    from lmms_eval_worlds.drafts import RenderedClip, Shooting, known_facts, write_drafts
 
     with building(CARD.name) as build:
         work = build.folder / WORK
@@ -174,7 +175,7 @@ def require_engine() -> None:
     if find_spec("mujoco") is None:
         raise InputError(
             f"{CARD.title} cannot be prepared: its scenes are run by MuJoCo, which is not installed here.\n"
-            'Remedy: pip install "lmms-eval-tasks[worlds]"; or prepare a set that was made elsewhere, with --source.'
+            "Remedy: pip install mujoco; or prepare a set that was made elsewhere, with --source."
         )
 
 
@@ -197,7 +198,7 @@ def _drafts(
     seed: int | None, size: SetSize, scenes: Path | None, work: Path, progress: Progress
 ) -> Sequence[SceneDraft]:
     """The scenes of a set; a folder keeps what is drawn, so that an interrupted call goes on."""
-    from lmms_eval_tasks.worlds.drafts import make_drafts, read_drafts
+    from lmms_eval_worlds.drafts import make_drafts, read_drafts
 
     if seed is None:
         path = scenes or STANDARD_SCENES
@@ -279,5 +280,6 @@ BENCHMARK = Benchmark(
     },
     prepare=prepare,
     schema=own_columns,
+    sample=SAMPLE,
     no_submission="Worlds has no leaderboard: everybody can compute its truth.",
 )

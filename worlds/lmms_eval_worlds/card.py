@@ -18,7 +18,7 @@ from lmms_eval_tasks.api import (
 )
 from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, SAYS_POSSIBLE, VERDICT_ACCURACY, YES_RATE
 from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES
-from lmms_eval_tasks.worlds.scenes.families import families
+from lmms_eval_worlds.scenes.families import families
 
 SPLIT = "standard"
 SUBSETS = ("perception", "paired", "minimal", "counterfactual", "evidence", "possible", "reversal")

@@ -18,9 +18,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from lmms_eval_tasks.api import InputError, Problems, Progress, RowForm, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds.physics.filming import LOOK, SceneClip, film, see
-from lmms_eval_tasks.worlds.physics.mechanics import problems_of
-from lmms_eval_tasks.worlds.physics.other_worlds import (
+from lmms_eval_worlds.physics.filming import LOOK, SceneClip, film, see
+from lmms_eval_worlds.physics.mechanics import problems_of
+from lmms_eval_worlds.physics.other_worlds import (
     Settled,
     begin,
     changed_field,
@@ -32,12 +32,12 @@ from lmms_eval_tasks.worlds.physics.other_worlds import (
     why_not,
     why_not_begin,
 )
-from lmms_eval_tasks.worlds.physics.pictures import events_of_view
-from lmms_eval_tasks.worlds.physics.processes import Workers
-from lmms_eval_tasks.worlds.physics.rollout import roll_out
-from lmms_eval_tasks.worlds.physics.violations import choose_violations, suitable_violations
-from lmms_eval_tasks.worlds.scenes.families import families
-from lmms_eval_tasks.worlds.scenes.scene import ChangedBody, Event, Facts, Scene, Violation, World
+from lmms_eval_worlds.physics.pictures import events_of_view
+from lmms_eval_worlds.physics.processes import Workers
+from lmms_eval_worlds.physics.rollout import roll_out
+from lmms_eval_worlds.physics.violations import choose_violations, suitable_violations
+from lmms_eval_worlds.scenes.families import families
+from lmms_eval_worlds.scenes.scene import ChangedBody, Event, Facts, Scene, Violation, World
 
 Keys = list[list[str]]
 _DERIVED = re.compile(r"(.+)_(?:twin|backwards|breaks_[a-z]+)")
@@ -276,7 +276,7 @@ def all_facts(
         named = ", ".join(differing[:5]) + (f" and {len(differing) - 5} more" if len(differing) > 5 else "")
         raise InputError(
             f"On this machine something else happens in {named} than where the scenes were drawn, so that answers "
-            "would not be the same.\nRemedy: install the version of MuJoCo that the extra `worlds` asks for; or draw "
+            "would not be the same.\nRemedy: install the version of MuJoCo that constraints.txt has; or draw "
             "scenes of your own with --seed, whose scores are not compared with others'."
         )
     return found

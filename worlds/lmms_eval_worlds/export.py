@@ -17,9 +17,9 @@ import typer
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_still_have
-from lmms_eval_tasks.worlds.scenes.families import families
-from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, World
+from lmms_eval_worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_still_have
+from lmms_eval_worlds.scenes.families import families
+from lmms_eval_worlds.scenes.scene import Event, EventKey, Facts, Intervention, World
 
 DRAWN = "drawn"
 """Folder of an unfinished set with the scenes that were drawn."""
@@ -49,8 +49,8 @@ def export_countervqa(
         lmms-eval-tasks worlds export countervqa --out set --scenes 100
         lmms-eval-tasks worlds export countervqa --out set --family stack --seed 3
     """
-    from lmms_eval_tasks.worlds.drafts import all_facts, make_drafts
-    from lmms_eval_tasks.worlds.physics.filming import SceneClip, film
+    from lmms_eval_worlds.drafts import all_facts, make_drafts
+    from lmms_eval_worlds.physics.filming import SceneClip, film
 
     if (out / "questions.jsonl").exists():
         raise InputError(f"There is a set in {out} already; give another --out, or remove it.")
@@ -150,8 +150,8 @@ class SceneGraph(NamedTuple):
 
 def scene_graph(facts: Facts) -> SceneGraph:
     """Run the scene with each body that does something held where it is from the start; some seconds."""
-    from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
-    from lmms_eval_tasks.worlds.physics.other_worlds import settle_world
+    from lmms_eval_worlds.physics.nearly_equal import nearly_equal
+    from lmms_eval_worlds.physics.other_worlds import settle_world
 
     events, near = linked_events(facts), nearly_equal(facts.scene)
     held = {

@@ -16,7 +16,7 @@ from lmms_eval_tasks.api.evidence import (
     read_truth,
 )
 from lmms_eval_tasks.api.runs import LogForm, log_line
-from lmms_eval_tasks.worlds.card import CARD, COLUMNS, FRAME
+from lmms_eval_worlds.card import CARD, COLUMNS, FRAME
 
 read_evidence_settings = evidence_settings_reader(CARD.title, "worlds_evidence", read_prompt)
 

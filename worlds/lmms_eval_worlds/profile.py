@@ -16,7 +16,7 @@ from lmms_eval_tasks.api import InputError, Metric, Record, RunRecords
 from lmms_eval_tasks.api.commands import make_console, text_table
 from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES
 from lmms_eval_tasks.api.runs import Run, read_run
-from lmms_eval_tasks.worlds.card import CARD, SUBSETS
+from lmms_eval_worlds.card import CARD, SUBSETS
 
 if TYPE_CHECKING:
     from rich.console import Console

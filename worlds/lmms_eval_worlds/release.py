@@ -12,12 +12,12 @@ from lmms_eval_tasks.api import InputError, Problems, read_rows
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.release import as_lines, describe, is_safe
-from lmms_eval_tasks.worlds.card import ARROWS, ASPECTS, CARD, DEPTHS, FAMILIES, LEVELS, PRINCIPLES, SPLIT
-from lmms_eval_tasks.worlds.questions.question import NO_EVIDENCE, Question
-from lmms_eval_tasks.worlds.questions.wording import CHANGES
+from lmms_eval_worlds.card import ARROWS, ASPECTS, CARD, DEPTHS, FAMILIES, LEVELS, PRINCIPLES, SPLIT
+from lmms_eval_worlds.questions.question import NO_EVIDENCE, Question
+from lmms_eval_worlds.questions.wording import CHANGES
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.worlds.scenes.scene import Scene
+    from lmms_eval_worlds.scenes.scene import Scene
 
 
 QUESTIONS, SCENES, CLIPS = "questions.jsonl", "scenes.jsonl", "clips"

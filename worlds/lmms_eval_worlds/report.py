@@ -33,8 +33,8 @@ from lmms_eval_tasks.api.page import (
     tracks_of,
     usual_panels,
 )
-from lmms_eval_tasks.worlds.card import ACCURACY, FAITHFUL, FRAME, IM_VIOU
-from lmms_eval_tasks.worlds.profile import (
+from lmms_eval_worlds.card import ACCURACY, FAITHFUL, FRAME, IM_VIOU
+from lmms_eval_worlds.profile import (
     ALL,
     CAUSAL,
     CONTROL_RIGHT,

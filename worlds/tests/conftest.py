@@ -1,23 +1,59 @@
-"""What tests of scenes share."""
+"""What tests of Worlds share. They use what any package's tests may: `lmms_eval_tasks.api` and the commands."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from expected import Expected
 from small_worlds import Look, Looked, look_at
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.benchmark import STANDARD_SCENES
-from lmms_eval_tasks.worlds.card import FAMILIES
-from lmms_eval_tasks.worlds.physics import filming
-from lmms_eval_tasks.worlds.physics.processes import Workers
-from lmms_eval_tasks.worlds.scenes.scene import Facts, Scene, Violation
+from lmms_eval_worlds.benchmark import STANDARD_SCENES
+from lmms_eval_worlds.card import FAMILIES
+from lmms_eval_worlds.physics import filming
+from lmms_eval_worlds.physics.processes import Workers
+from lmms_eval_worlds.scenes.scene import Facts, Scene, Violation
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.worlds.drafts import SceneDraft
+    from lmms_eval_worlds.drafts import SceneDraft
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-expected", action="store_true", help="write the .expected files again")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Neither the variables of lmms-eval-tasks nor the user's data home."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("LMMS_EVAL_TASKS_")]:
+            patch.delenv(name)
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path_factory.mktemp("no_home")))
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data home of the test's own, in which nothing is prepared."""
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables as a terminal of a hundred columns shows them, also where the test catches what is printed."""
+    monkeypatch.setattr("lmms_eval_tasks.utils.core.output.ENDLESS", 100)
+
+
+@pytest.fixture
+def expected(request: pytest.FixtureRequest, tmp_path: Path) -> Expected:
+    """Compares a whole text with the one in the file beside the test's module; see support/expected.py."""
+    return Expected(request, tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +85,7 @@ def look(rendering_process: Workers) -> Look:
 @pytest.fixture(scope="session")
 def drafts() -> list[SceneDraft]:
     """The standard set."""
-    from lmms_eval_tasks.worlds.drafts import read_drafts
+    from lmms_eval_worlds.drafts import read_drafts
 
     return read_drafts(STANDARD_SCENES)
 
@@ -57,6 +93,6 @@ def drafts() -> list[SceneDraft]:
 @pytest.fixture(scope="session")
 def standard_facts(drafts: list[SceneDraft]) -> list[Facts]:
     """What is known of the first scene of each family; it raises where something else happens than in the draft."""
-    from lmms_eval_tasks.worlds.drafts import all_facts
+    from lmms_eval_worlds.drafts import all_facts
 
     return all_facts([next(one for one in drafts if one.scene.family == family) for family in FAMILIES], processes=1)

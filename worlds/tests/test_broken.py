@@ -6,20 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-
 from small_worlds import Look, ball, rolling, scene, wall
 
-from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
-from lmms_eval_tasks.worlds.physics.violations import (
+from lmms_eval_worlds.physics.rollout import FPS, roll_out
+from lmms_eval_worlds.physics.violations import (
     GONE,
     breaks_visibly,
     broken_poses,
     choose_violations,
     suitable_violations,
 )
-from lmms_eval_tasks.worlds.scenes.scene import Hinge, Violation
+from lmms_eval_worlds.scenes.scene import Hinge, Violation
 
 SCENE = rolling(seconds=1.0)
 POSSIBLE = roll_out(SCENE)

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-
 from small_worlds import ball, both_at_once, prototype, scene
 
-from lmms_eval_tasks.worlds.physics.other_worlds import HELD, first_movers, intervene, pairs_to_remove, singles
-from lmms_eval_tasks.worlds.physics.rollout import FPS, Rollout, roll_out
-from lmms_eval_tasks.worlds.questions.cause_and_effect import causes_of
-from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, Scene, World, last_to_hit
+from lmms_eval_worlds.physics.other_worlds import HELD, first_movers, intervene, pairs_to_remove, singles
+from lmms_eval_worlds.physics.rollout import FPS, Rollout, roll_out
+from lmms_eval_worlds.questions.cause_and_effect import causes_of
+from lmms_eval_worlds.scenes.scene import Event, EventKey, Facts, Intervention, Scene, World, last_to_hit
 
 RED, GREEN, BLUE, WHITE, BOX = "red ball", "green ball", "blue ball", "white ball", "blue box"
 FALLS, STARTS, BLUE_STARTS = EventKey("falls", BOX), EventKey("starts", BOX), EventKey("starts", BLUE)

@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 from expected import Expected
 from refusals import refusal
-
-pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-
 from small_worlds import ball, both_at_once, prototype, scene
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_tasks.worlds import drafts
-from lmms_eval_tasks.worlds.drafts import (
+from lmms_eval_worlds import drafts
+from lmms_eval_worlds.drafts import (
     SceneDraft,
     TriedScene,
     all_facts,
@@ -28,13 +25,13 @@ from lmms_eval_tasks.worlds.drafts import (
     read_drafts,
     write_drafts,
 )
-from lmms_eval_tasks.worlds.physics.mechanics import problems_of
-from lmms_eval_tasks.worlds.physics.other_worlds import changed_field, intervene, settle
-from lmms_eval_tasks.worlds.physics.processes import Workers
-from lmms_eval_tasks.worlds.physics.rollout import roll_out
-from lmms_eval_tasks.worlds.questions.cause_and_effect import causes_of
-from lmms_eval_tasks.worlds.scenes.family import SceneFamily
-from lmms_eval_tasks.worlds.scenes.scene import Camera, Event, EventKey, Hinge, Scene
+from lmms_eval_worlds.physics.mechanics import problems_of
+from lmms_eval_worlds.physics.other_worlds import changed_field, intervene, settle
+from lmms_eval_worlds.physics.processes import Workers
+from lmms_eval_worlds.physics.rollout import roll_out
+from lmms_eval_worlds.questions.cause_and_effect import causes_of
+from lmms_eval_worlds.scenes.family import SceneFamily
+from lmms_eval_worlds.scenes.scene import Camera, Event, EventKey, Hinge, Scene
 
 SEED, FAMILY = 7, "elastic"
 

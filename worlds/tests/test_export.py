@@ -6,16 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco")
-
 from small_worlds import ball, scene
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.construct.countervqa.checks import check_set
-from lmms_eval_tasks.worlds.card import FAMILIES
-from lmms_eval_tasks.worlds.export import (
+from lmms_eval_worlds.card import FAMILIES
+from lmms_eval_worlds.export import (
     SceneGraph,
     causal_links,
     chosen_families,
@@ -23,8 +20,8 @@ from lmms_eval_tasks.worlds.export import (
     question_lines,
     scene_graph,
 )
-from lmms_eval_tasks.worlds.physics.rollout import roll_out
-from lmms_eval_tasks.worlds.scenes.scene import Body, Event, Facts, Intervention, World
+from lmms_eval_worlds.physics.rollout import roll_out
+from lmms_eval_worlds.scenes.scene import Body, Event, Facts, Intervention, World
 
 
 def graph_of(*bodies: Body) -> SceneGraph:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco")
-
-from lmms_eval_tasks.worlds.drafts import draw_scene
-from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
-from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
-from lmms_eval_tasks.worlds.physics.other_worlds import changed_field, twin_scene, without
-from lmms_eval_tasks.worlds.physics.rollout import Rollout, roll_out
-from lmms_eval_tasks.worlds.scenes.families import families
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Scene
+from lmms_eval_worlds.drafts import draw_scene
+from lmms_eval_worlds.physics.mechanics import build_model, start
+from lmms_eval_worlds.physics.nearly_equal import nearly_equal
+from lmms_eval_worlds.physics.other_worlds import changed_field, twin_scene, without
+from lmms_eval_worlds.physics.rollout import Rollout, roll_out
+from lmms_eval_worlds.scenes.families import families
+from lmms_eval_worlds.scenes.scene import EventKey, Scene
 
 pytestmark = pytest.mark.slow
 

@@ -21,10 +21,10 @@ from refusals import refusal
 from small_worlds import LONGEST, Here, made, plain_clip, rolling
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.physics import filming, processes
-from lmms_eval_tasks.worlds.physics.filming import SceneClip, comment_of, encode_frames, film, see
-from lmms_eval_tasks.worlds.physics.processes import find_backend
-from lmms_eval_tasks.worlds.scenes.scene import Scene, Violation
+from lmms_eval_worlds.physics import filming, processes
+from lmms_eval_worlds.physics.filming import SceneClip, comment_of, encode_frames, film, see
+from lmms_eval_worlds.physics.processes import find_backend
+from lmms_eval_worlds.scenes.scene import Scene, Violation
 
 VANISHES = Violation(principle="permanence", body="red ball", time=0.2)
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_filmed_is_refused_and_nothing_is_started_where_there_is_
     with pytest.raises(InputError, match="at least one process, but got 0"):
         film(clips("a"), tmp_path, processes=0)
     monkeypatch.setattr(processes, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'lmms-eval-tasks\[worlds\]'"):
+    with pytest.raises(InputError, match="pip install mujoco"):
         film(clips("a"), tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_a_process_that_is_killed_is_replaced_once_for_a_clip_and_all_end_where_
 
 @pytest.mark.slow
 def test_processes_end_with_the_one_that_started_them() -> None:
-    script = "from lmms_eval_tasks.worlds.physics.processes import _start; import os, time\n"
+    script = "from lmms_eval_worlds.physics.processes import _start; import os, time\n"
     script += "if __name__ == '__main__': print(_start(1).submit(os.getpid).result(), flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     child = psutil.Process(int(parent.stdout.readline()))

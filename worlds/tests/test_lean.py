@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.worlds.questions.question import Sketch
+from lmms_eval_worlds.questions.question import Sketch
 
 
 def test_the_traits_of_right_and_wrong_options_by_hand() -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-
-import mujoco
 from small_worlds import Look, ball, rolling, scene, wall
 
-from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
-from lmms_eval_tasks.worlds.physics.pictures import camera_at, events_of_view, picture_model
-from lmms_eval_tasks.worlds.scenes.scene import FLOORS, Camera, Sight
+from lmms_eval_worlds.physics.mechanics import build_model, start
+from lmms_eval_worlds.physics.pictures import camera_at, events_of_view, picture_model
+from lmms_eval_worlds.scenes.scene import FLOORS, Camera, Sight
 
 HEIGHT, WIDTH = 288, 384
 LEVEL = Camera(place=[0, -3, 0.15], target=[0, 0, 0.15])

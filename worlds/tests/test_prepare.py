@@ -18,17 +18,17 @@ from small_worlds import Here, plain_clip, rolling
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.sample.writers import WORLDS_DATA
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.worlds import benchmark as module
-from lmms_eval_tasks.worlds.benchmark import SetSize, prepare
-from lmms_eval_tasks.worlds.card import CARD, SPLIT
-from lmms_eval_tasks.worlds.drafts import SceneDraft, read_drafts, write_drafts
-from lmms_eval_tasks.worlds.physics import filming
-from lmms_eval_tasks.worlds.physics.filming import SceneClip
-from lmms_eval_tasks.worlds.questions.question import Question
-from lmms_eval_tasks.worlds.release import CLIPS, QUESTIONS, SCENES, faults_of, read_questions
+from lmms_eval_worlds import benchmark as module
+from lmms_eval_worlds.benchmark import SetSize, prepare
+from lmms_eval_worlds.card import CARD, SPLIT
+from lmms_eval_worlds.drafts import SceneDraft, read_drafts, write_drafts
+from lmms_eval_worlds.physics import filming
+from lmms_eval_worlds.physics.filming import SceneClip
+from lmms_eval_worlds.questions.question import Question
+from lmms_eval_worlds.release import CLIPS, QUESTIONS, SCENES, faults_of, read_questions
+from lmms_eval_worlds.sample import SAMPLE_DATA
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -36,11 +36,11 @@ pytestmark = pytest.mark.usefixtures("home")
 @cache
 def sample_questions() -> list[Question]:
     """Questions about three scenes, as they ship."""
-    return read_questions(WORLDS_DATA)
+    return read_questions(SAMPLE_DATA)
 
 
 def write_set(folder: Path) -> Path:
-    return Path(shutil.copytree(WORLDS_DATA, folder))
+    return Path(shutil.copytree(SAMPLE_DATA, folder))
 
 
 def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
         plain_clip(task)
 
     monkeypatch.setattr(module, "_drafts", lambda *_: own)
-    monkeypatch.setattr("lmms_eval_tasks.worlds.drafts.known_facts", lambda *_: [])
+    monkeypatch.setattr("lmms_eval_worlds.drafts.known_facts", lambda *_: [])
     monkeypatch.setattr(module, "questions_of_set", lambda *_: sample_questions())
     monkeypatch.setattr(filming, "Workers", lambda processes, renders: nullcontext(Here()))
     monkeypatch.setattr(filming, "make_clip", make)

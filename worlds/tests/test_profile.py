@@ -15,9 +15,9 @@ from lmms_eval_tasks.report.page import build_page, build_sections
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
-from lmms_eval_tasks.worlds import report
-from lmms_eval_tasks.worlds.card import COLUMNS
-from lmms_eval_tasks.worlds.profile import ALL, CAUSAL, CONTROL_WRONG, SEEN_RIGHTLY, ModelProfile, profile_of
+from lmms_eval_worlds import report
+from lmms_eval_worlds.card import COLUMNS
+from lmms_eval_worlds.profile import ALL, CAUSAL, CONTROL_WRONG, SEEN_RIGHTLY, ModelProfile, profile_of
 
 DEPTHS = {"s0": "1", "s1": "1", "s2": "2", "s3": "3"}
 """Scene to its depth. Each is asked what happens in it (hit) and what is first (fall), then why it is hit, what would

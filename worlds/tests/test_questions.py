@@ -10,14 +10,14 @@ from expected import Expected
 from small_worlds import body, scene
 
 from lmms_eval_tasks.api.answers import NO, YES
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable, touching_at_start
-from lmms_eval_tasks.worlds.questions.balance import Balance
-from lmms_eval_tasks.worlds.questions.cause_and_effect import answer_of_seen_graph, cause_sketch, evidence_of
-from lmms_eval_tasks.worlds.questions.counterfactual import WORDINGS, Supposition, suppositions
-from lmms_eval_tasks.worlds.questions.perception import _order
-from lmms_eval_tasks.worlds.questions.two_clips import arrow_of, clip_pairs, differing
-from lmms_eval_tasks.worlds.scenes.scene import (
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.askable import VIEWED, Askable, touching_at_start
+from lmms_eval_worlds.questions.balance import Balance
+from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph, cause_sketch, evidence_of
+from lmms_eval_worlds.questions.counterfactual import WORDINGS, Supposition, suppositions
+from lmms_eval_worlds.questions.perception import _order
+from lmms_eval_worlds.questions.two_clips import arrow_of, clip_pairs, differing
+from lmms_eval_worlds.scenes.scene import (
     Body,
     Event,
     EventKey,
@@ -288,5 +288,5 @@ def test_events_and_every_wording_of_a_change_have_their_forms(expected: Expecte
 
 
 def test_a_delay_is_as_long_as_the_engine_makes_it() -> None:
-    held = pytest.importorskip("lmms_eval_tasks.worlds.physics.other_worlds").HELD
+    held = pytest.importorskip("lmms_eval_worlds.physics.other_worlds").HELD
     assert f"{held:g} seconds" == wording.DELAY

@@ -10,21 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-
 from expected import Expected
 from rules import rules_above_chance
 
 from lmms_eval_tasks.api.answers import NO, YES
-from lmms_eval_tasks.worlds.physics.pictures import events_of_view
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.cause_and_effect import answer_of_seen_graph
-from lmms_eval_tasks.worlds.questions.question import Question
-from lmms_eval_tasks.worlds.questions.question_set import TASKS, questions_of_set
-from lmms_eval_tasks.worlds.questions.two_clips import arrow_of
-from lmms_eval_tasks.worlds.release import question_lines
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, Scene, Sight, World
+from lmms_eval_worlds.physics.pictures import events_of_view
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph
+from lmms_eval_worlds.questions.question import Question
+from lmms_eval_worlds.questions.question_set import TASKS, questions_of_set
+from lmms_eval_worlds.questions.two_clips import arrow_of
+from lmms_eval_worlds.release import question_lines
+from lmms_eval_worlds.scenes.scene import EventKey, Facts, Scene, Sight, World
 
 pytestmark = pytest.mark.slow
 CAUSAL = ("paired", "minimal", "counterfactual", "evidence")

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco")
-
 from small_worlds import body, scene
 
-from lmms_eval_tasks.worlds.physics.rollout import FPS, Rollout, _pauses, roll_out
-from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Event, Hinge
+from lmms_eval_worlds.physics.rollout import FPS, Rollout, _pauses, roll_out
+from lmms_eval_worlds.scenes.scene import GRAVITY, Body, Event, Hinge
 
 G = GRAVITY
 FIXED: dict[str, Any] = {"moves": "not at all", "scenery": True}

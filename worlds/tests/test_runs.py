@@ -10,7 +10,7 @@ import pytest
 from host_run import SampleWorld, run_host
 from worlds_oracle import oracle
 
-from lmms_eval_tasks.worlds.card import SUBSETS
+from lmms_eval_worlds.card import SUBSETS
 
 pytestmark = pytest.mark.host
 

@@ -6,16 +6,13 @@ from collections import Counter
 from hashlib import sha256
 
 import pytest
-
-pytest.importorskip("mujoco")
-
 from worlds_recount import recount
 
 from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, STANDARD
-from lmms_eval_tasks.worlds.drafts import SceneDraft
-from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
-from lmms_eval_tasks.worlds.scenes.scene import Facts
+from lmms_eval_worlds.card import DEPTHS, FAMILIES, STANDARD
+from lmms_eval_worlds.drafts import SceneDraft
+from lmms_eval_worlds.questions.question_set import questions_of_set
+from lmms_eval_worlds.scenes.scene import Facts
 
 RECOUNTED = 12
 

@@ -13,23 +13,23 @@ from task_states import task_state
 from worlds_oracle import oracle
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.sample.writers import WORLDS_DATA
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
-from lmms_eval_tasks.worlds import report
-from lmms_eval_tasks.worlds.benchmark import make_rows
-from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, SUBSETS
-from lmms_eval_tasks.worlds.profile import STEPS
-from lmms_eval_tasks.worlds.questions.question_set import TASKS
-from lmms_eval_tasks.worlds.release import read_questions
-from lmms_eval_tasks.worlds.scenes.families import families
+from lmms_eval_worlds import report
+from lmms_eval_worlds.benchmark import make_rows
+from lmms_eval_worlds.card import DEPTHS, FAMILIES, SUBSETS
+from lmms_eval_worlds.profile import STEPS
+from lmms_eval_worlds.questions.question_set import TASKS
+from lmms_eval_worlds.release import read_questions
+from lmms_eval_worlds.sample import SAMPLE_DATA
+from lmms_eval_worlds.scenes.families import families
 
 Row = dict[str, Any]
 
 
 @cache
 def rows_of(subset: str) -> list[Row]:
-    rows = make_rows(read_questions(WORLDS_DATA))
+    rows = make_rows(read_questions(SAMPLE_DATA))
     return [{**row, "asked": True, "clip_present": True} for row in rows if row["subset"] == subset]
 
 

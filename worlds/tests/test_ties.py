@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-
 from small_worlds import ball, both_at_once, prototype, scene
 
-from lmms_eval_tasks.worlds.physics.nearly_equal import DRAWS, WITHIN, agreed_order, nearly_equal, unsure_keys
-from lmms_eval_tasks.worlds.physics.other_worlds import NEAR_A_TIE, NOTHING_HAPPENS, begin, why_not_begin
-from lmms_eval_tasks.worlds.physics.rollout import roll_out
-from lmms_eval_tasks.worlds.scenes.scene import Event, Scene
+from lmms_eval_worlds.physics.nearly_equal import DRAWS, WITHIN, agreed_order, nearly_equal, unsure_keys
+from lmms_eval_worlds.physics.other_worlds import NEAR_A_TIE, NOTHING_HAPPENS, begin, why_not_begin
+from lmms_eval_worlds.physics.rollout import roll_out
+from lmms_eval_worlds.scenes.scene import Event, Scene
 
 
 def shaken(shown: Scene, random: np.random.Generator) -> Scene:

@@ -1,8 +1,8 @@
 """Make the sample of Worlds that ships with the package: a few scenes, their questions, and small clips.
 
-`python tools/worlds_sample.py DRAFTS` needs MuJoCo and a renderer, which the sample then does not. It reads scenes that
-were drawn before, such as `lmms_eval_tasks/worlds/standard_scenes.jsonl`, takes one of each of some families, and
-writes `lmms_eval_tasks/worlds/sample_data`.
+`python worlds/tools/worlds_sample.py DRAFTS` needs MuJoCo and a renderer, which the sample then does not. It reads
+scenes that were drawn before, such as `worlds/lmms_eval_worlds/standard_scenes.jsonl`, takes one of each of some
+families, and writes `worlds/lmms_eval_worlds/sample_data`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import av
 
 from lmms_eval_tasks.api import no_progress
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.sample.writers import WORLDS_DATA as DATA
-from lmms_eval_tasks.worlds.drafts import SceneDraft, known_facts, read_drafts
-from lmms_eval_tasks.worlds.physics.filming import encode_frames, film
-from lmms_eval_tasks.worlds.physics.rollout import FPS
-from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
-from lmms_eval_tasks.worlds.release import CLIPS, QUESTIONS, SCENES, question_lines
+from lmms_eval_worlds.drafts import SceneDraft, known_facts, read_drafts
+from lmms_eval_worlds.physics.filming import encode_frames, film
+from lmms_eval_worlds.physics.rollout import FPS
+from lmms_eval_worlds.questions.question_set import questions_of_set
+from lmms_eval_worlds.release import CLIPS, QUESTIONS, SCENES, question_lines
+from lmms_eval_worlds.sample import SAMPLE_DATA as DATA
 
 FAMILIES = ("chain", "containment", "two_causes")
 QUALITY = 42

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress
 from lmms_eval_tasks.api.clips import h264_file
 from lmms_eval_tasks.api.release import write_file
-from lmms_eval_tasks.worlds.physics.processes import Workers, attempt, count_cores
-from lmms_eval_tasks.worlds.scenes.scene import Scene, Sight, Violation
+from lmms_eval_worlds.physics.processes import Workers, attempt, count_cores
+from lmms_eval_worlds.scenes.scene import Scene, Sight, Violation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,9 +139,9 @@ def _render(
 
 def make_clip(task: tuple[SceneClip, Path]) -> None:
     """Write one clip; a process with a renderer runs it."""
-    from lmms_eval_tasks.worlds.physics.pictures import Filmer
-    from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
-    from lmms_eval_tasks.worlds.physics.violations import broken_poses
+    from lmms_eval_worlds.physics.pictures import Filmer
+    from lmms_eval_worlds.physics.rollout import FPS, roll_out
+    from lmms_eval_worlds.physics.violations import broken_poses
 
     clip, path = task
     poses = broken_poses(clip.scene, clip.violation) if clip.violation else roll_out(clip.scene).poses
@@ -152,8 +152,8 @@ def make_clip(task: tuple[SceneClip, Path]) -> None:
 
 def find_sights(scene: Scene) -> list[Sight]:
     """The sights of one scene; a process with a renderer runs it."""
-    from lmms_eval_tasks.worlds.physics.pictures import Filmer
-    from lmms_eval_tasks.worlds.physics.rollout import roll_out
+    from lmms_eval_worlds.physics.pictures import Filmer
+    from lmms_eval_worlds.physics.rollout import roll_out
 
     with Filmer(scene) as filmer:
         return filmer.sights(roll_out(scene).poses)

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.worlds.scenes.scene import COLOURS, GRAVITY, Body, Scene
+from lmms_eval_worlds.scenes.scene import COLOURS, GRAVITY, Body, Scene
 
 # Else MuJoCo writes them into a file in the current folder.
 mujoco.set_mju_user_warning(lambda text: print(text, file=sys.stderr))

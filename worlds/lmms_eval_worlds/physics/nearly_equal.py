@@ -11,8 +11,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
-from lmms_eval_tasks.worlds.scenes.scene import Body, Event, EventKey, Scene
+from lmms_eval_worlds.physics.mechanics import build_model, start
+from lmms_eval_worlds.scenes.scene import Body, Event, EventKey, Scene
 
 DRAWS = 16
 """How many nearly equal scenes are run."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import mujoco
 
-from lmms_eval_tasks.worlds.physics.mechanics import STEP
-from lmms_eval_tasks.worlds.physics.nearly_equal import agreed_order, nearly_equal, numbers, unsure_keys
-from lmms_eval_tasks.worlds.physics.rollout import Change, Rollout, roll_out
-from lmms_eval_tasks.worlds.scenes.families import families
-from lmms_eval_tasks.worlds.scenes.scene import (
+from lmms_eval_worlds.physics.mechanics import STEP
+from lmms_eval_worlds.physics.nearly_equal import agreed_order, nearly_equal, numbers, unsure_keys
+from lmms_eval_worlds.physics.rollout import Change, Rollout, roll_out
+from lmms_eval_worlds.scenes.families import families
+from lmms_eval_worlds.scenes.scene import (
     Body,
     ChangedBody,
     Event,

@@ -12,9 +12,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.worlds.physics.mechanics import build_model
-from lmms_eval_tasks.worlds.physics.rollout import FPS
-from lmms_eval_tasks.worlds.scenes.scene import Event, Scene, Sight
+from lmms_eval_worlds.physics.mechanics import build_model
+from lmms_eval_worlds.physics.rollout import FPS
+from lmms_eval_worlds.scenes.scene import Event, Scene, Sight
 
 SIZE = (384, 288)
 """Width and height of a picture in pixels."""

@@ -124,9 +124,7 @@ def attempt(work: Callable[[Given], Got], thing: Given) -> Got:
 def find_backend() -> str | None:
     """The value of MUJOCO_GL with which pictures can be rendered here; None for what it is."""
     if find_spec("mujoco") is None:
-        raise InputError(
-            "Scenes cannot be rendered: MuJoCo is not installed. Remedy: pip install 'lmms-eval-tasks[worlds]'"
-        )
+        raise InputError("Scenes cannot be rendered: MuJoCo is not installed. Remedy: pip install mujoco")
     is_free = sys.platform.startswith("linux") and not os.environ.get(_VARIABLE)
     found = []
     for backend in ("egl", "osmesa") if is_free else (None,):

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.worlds.physics.mechanics import STEP, build_model, start
-from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Event, EventKey, EventKind, Scene
+from lmms_eval_worlds.physics.mechanics import STEP, build_model, start
+from lmms_eval_worlds.scenes.scene import GRAVITY, Body, Event, EventKey, EventKind, Scene
 
 FPS = 12
 """Frames of a clip in a second."""

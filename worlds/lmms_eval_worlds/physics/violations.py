@@ -11,11 +11,11 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.worlds.physics.mechanics import STEP, build_model, joint_address
-from lmms_eval_tasks.worlds.physics.nearly_equal import numbers
-from lmms_eval_tasks.worlds.physics.pictures import FIELD, SIZE, camera_at
-from lmms_eval_tasks.worlds.physics.rollout import FPS, Rollout, roll_out
-from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Event, Scene, Violation
+from lmms_eval_worlds.physics.mechanics import STEP, build_model, joint_address
+from lmms_eval_worlds.physics.nearly_equal import numbers
+from lmms_eval_worlds.physics.pictures import FIELD, SIZE, camera_at
+from lmms_eval_worlds.physics.rollout import FPS, Rollout, roll_out
+from lmms_eval_worlds.scenes.scene import GRAVITY, Event, Scene, Violation
 
 GONE = -50.0
 """Height in metres at which nobody sees a body that has vanished."""

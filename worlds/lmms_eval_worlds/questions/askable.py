@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.worlds.scenes.scene import Body, Event, EventKey, EventKind, Facts, Scene, Sight, World
+from lmms_eval_worlds.scenes.scene import Body, Event, EventKey, EventKind, Facts, Scene, Sight, World
 
 NEAR = 0.015
 """Metres between two bodies below which they touch."""

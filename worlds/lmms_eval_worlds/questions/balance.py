@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.questions.question import QuestionGroup, Sketch, chance_of_first
+from lmms_eval_worlds.questions.question import QuestionGroup, Sketch, chance_of_first
 
 Drawn = TypeVar("Drawn")
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmms_eval_tasks.api.answers import NO, YES
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
-from lmms_eval_tasks.worlds.questions.question import Sketch, TaskName, body_options, event_options
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, World, last_to_hit
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.askable import PHYSICAL, Askable
+from lmms_eval_worlds.questions.balance import pick, sample, worded
+from lmms_eval_worlds.questions.question import Sketch, TaskName, body_options, event_options
+from lmms_eval_worlds.scenes.scene import EventKey, Facts, World, last_to_hit
 
 TOGETHER = 0.1
 """Seconds between the first touches of two bodies that act together."""

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from lmms_eval_tasks.api.answers import NO, YES
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.balance import Balance, Deck, sample
-from lmms_eval_tasks.worlds.questions.cause_and_effect import answer_of_seen_graph
-from lmms_eval_tasks.worlds.questions.question import QuestionGroup, body_traits, event_traits
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.askable import PHYSICAL, Askable
+from lmms_eval_worlds.questions.balance import Balance, Deck, sample
+from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph
+from lmms_eval_worlds.questions.question import QuestionGroup, body_traits, event_traits
+from lmms_eval_worlds.scenes.scene import EventKey, Facts
 
 LEVELS = ("direct", "chain", "absent")
 MOST = 4

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.askable import SHOWN, VIEWED, Askable
-from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
-from lmms_eval_tasks.worlds.questions.question import Sketch, body_options, event_options
-from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, EventKind
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.askable import SHOWN, VIEWED, Askable
+from lmms_eval_worlds.questions.balance import pick, sample, worded
+from lmms_eval_worlds.questions.question import Sketch, body_options, event_options
+from lmms_eval_worlds.scenes.scene import Event, EventKey, EventKind
 
 GAP = 0.4
 """Seconds that must lie between two events whose order is asked."""

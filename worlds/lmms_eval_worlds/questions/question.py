@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from lmms_eval_tasks.api import RowForm
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.scenes.scene import EventKey, Facts
 
 TaskName = Literal["perception", "paired", "minimal", "counterfactual", "evidence", "possible", "reversal"]
 NO_EVIDENCE = "[]"

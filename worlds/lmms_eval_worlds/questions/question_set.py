@@ -9,14 +9,14 @@ from typing import get_args
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.questions import two_clips
-from lmms_eval_tasks.worlds.questions.askable import Askable
-from lmms_eval_tasks.worlds.questions.balance import Deck, SketchChooser
-from lmms_eval_tasks.worlds.questions.cause_and_effect import evidence_slot, paired_slots
-from lmms_eval_tasks.worlds.questions.counterfactual import supposition_groups
-from lmms_eval_tasks.worlds.questions.perception import control_slot, perception_slots
-from lmms_eval_tasks.worlds.questions.question import Question, QuestionGroup, Sketch, TaskName, occlusion_of
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
+from lmms_eval_worlds.questions import two_clips
+from lmms_eval_worlds.questions.askable import Askable
+from lmms_eval_worlds.questions.balance import Deck, SketchChooser
+from lmms_eval_worlds.questions.cause_and_effect import evidence_slot, paired_slots
+from lmms_eval_worlds.questions.counterfactual import supposition_groups
+from lmms_eval_worlds.questions.perception import control_slot, perception_slots
+from lmms_eval_worlds.questions.question import Question, QuestionGroup, Sketch, TaskName, occlusion_of
+from lmms_eval_worlds.scenes.scene import EventKey, Facts
 
 CONTROLS = 4
 """Perception questions that a scene may have about what its questions of cause and effect are about."""

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.balance import Deck, sample, worded
-from lmms_eval_tasks.worlds.questions.question import QuestionGroup, TaskName
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, Twin, Violation
+from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.askable import PHYSICAL, Askable
+from lmms_eval_worlds.questions.balance import Deck, sample, worded
+from lmms_eval_worlds.questions.question import QuestionGroup, TaskName
+from lmms_eval_worlds.scenes.scene import EventKey, Facts, Twin, Violation
 
 MOST_PAIRS = 2
 """Pairs of a scene; of broken principles each about another one."""

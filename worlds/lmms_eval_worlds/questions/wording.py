@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, EventKind
+from lmms_eval_worlds.scenes.scene import EventKey, EventKind
 
 
 class VerbForms(NamedTuple):

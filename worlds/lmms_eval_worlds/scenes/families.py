@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.scenes.family import (
+from lmms_eval_worlds.scenes.family import (
     SMOOTH,
     Drawing,
     Palette,
@@ -22,7 +22,7 @@ from lmms_eval_tasks.worlds.scenes.family import (
     slowed,
     with_bystanders,
 )
-from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Scene
+from lmms_eval_worlds.scenes.scene import GRAVITY, Body, Scene
 
 Random = np.random.Generator
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.scenes.scene import COLOURS, FLOORS, Body, Camera, Scene
+from lmms_eval_worlds.scenes.scene import COLOURS, FLOORS, Body, Camera, Scene
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmms_eval_tasks.api.release import write_file
-from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
-from lmms_eval_tasks.worlds.scenes.scene import Body, Scene, Sight, Violation
+from lmms_eval_worlds.physics.filming import SceneClip, encode_frames
+from lmms_eval_worlds.scenes.scene import Body, Scene, Sight, Violation
 
 LONGEST = 60.0
 """Seconds in which what is waited for has to happen."""
@@ -74,9 +74,9 @@ Look = Callable[[Sequence[tuple[Scene, Violation | None]]], list[Looked]]
 
 def look_at(asked: tuple[Scene, Violation | None]) -> Looked:
     """Frames and sights of a scene, perhaps of one that breaks a principle; a process that renders runs it."""
-    from lmms_eval_tasks.worlds.physics.pictures import Filmer
-    from lmms_eval_tasks.worlds.physics.rollout import roll_out
-    from lmms_eval_tasks.worlds.physics.violations import broken_poses
+    from lmms_eval_worlds.physics.pictures import Filmer
+    from lmms_eval_worlds.physics.rollout import roll_out
+    from lmms_eval_worlds.physics.violations import broken_poses
 
     shown, violation = asked
     poses = broken_poses(shown, violation) if violation else roll_out(shown).poses

@@ -1,7 +1,7 @@
 """Answers counterfactual questions of worlds anew from the scene file, with nothing of the package.
 
 The scene becomes MuJoCo's XML here, is run here, and what happens is read from the state here, all written apart from
-`lmms_eval_tasks.worlds.physics` by the definitions of docs/worlds.md, so that a mistake there is not made here, too.
+`lmms_eval_worlds.physics` by the definitions of docs/worlds.md, so that a mistake there is not made here, too.
 """
 
 from __future__ import annotations
