@@ -78,10 +78,11 @@ version-examples: install
 
 install: $(INSTALLED)
 
-# constraints.txt, anew: the newest versions that setup.cfg allows, for each Python from 3.10 to 3.13 that we know.
+# constraints.txt, anew: the newest versions that both setup.cfg allow, for each Python from 3.10 to 3.13 that we know.
 constraints: $(VENV)/.dependencies
-	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.10 --all-extras --prerelease disallow --upgrade \
-		--no-annotate --custom-compile-command "make constraints" --output-file constraints.txt setup.cfg
+	printf '%s\n' ".[dev]" "./worlds[tests]" | $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.10 \
+		--prerelease disallow --upgrade --no-annotate --no-emit-package lmms-eval-tasks --no-emit-package lmms-eval-worlds \
+		--custom-compile-command "make constraints" --output-file constraints.txt -
 
 # The quick tests with the newest versions, in an environment of its own that is made anew each time.
 newest:
