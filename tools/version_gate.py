@@ -29,12 +29,18 @@ def own_benchmarks() -> list[str]:
     return [name for name, one in registry().benchmarks.items() if one.folder.is_relative_to(folder)]
 
 
+def examples_of(benchmark: str) -> Path:
+    """The file of a benchmark's examples; another package's is beside its YAML files."""
+    own = EXAMPLES / f"{benchmark}.json"
+    return own if own.is_file() else registry().benchmarks[benchmark].folder / thorough.EXAMPLES
+
+
 def measure_all() -> tuple[Entries, dict[str, str]]:
     """Entries of every benchmark of the package that is imported, and example keys to what messages call them."""
     entries: Entries = {}
     labels: dict[str, str] = {}
     for benchmark in own_benchmarks():
-        rows, examples = read_examples(EXAMPLES / f"{benchmark}.json")
+        rows, examples = read_examples(examples_of(benchmark))
         entries |= measure(benchmark, rows, examples, every_row=True)
         labels |= {example.key: example.label for example in examples}
     return dict(sorted(entries.items())), labels

@@ -11,7 +11,7 @@ import pytest
 from model_output import JudgedEvaluation
 from submission_world import prepare_world
 from task_states import BoundState, docs_of, task_state
-from version_gate import EXAMPLES
+from version_gate import examples_of
 
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.models.base import RequestModel
@@ -39,7 +39,7 @@ def docs(state: BoundState) -> list[dict[str, Any]]:
     try:
         return docs_of(state)
     except RunStopped:
-        return [dict(row) for row in read_examples(EXAMPLES / f"{state.benchmark.name}.json")[0].values()]
+        return [dict(row) for row in read_examples(examples_of(state.benchmark.name))[0].values()]
 
 
 def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) -> list[str]:

@@ -40,9 +40,9 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_an_interrupted_build_leaves_the_old_sample(tmp_path: Path) -> None:
     steps: list[tuple[str, int, int]] = []
-    first = build_sample(tmp_path / "a", 5, lambda *step: steps.append(step), TINY)
+    first = build_sample(tmp_path / "a", 5, lambda *step: steps.append(step), TINY, OWN)
     before = contents(first)
-    assert contents(build_sample(tmp_path / "b", 5, sizes=TINY)) == before
+    assert contents(build_sample(tmp_path / "b", 5, sizes=TINY, benchmarks=OWN)) == before
     totals = [total for _, done, total in steps if done == 1]
     assert [(done, total) for _, done, total in steps] == [
         (done, total) for total in totals for done in range(1, total + 1)
@@ -53,9 +53,9 @@ def test_the_same_seed_gives_the_same_bytes_and_an_interrupted_build_leaves_the_
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_sample(first, 6, stop, TINY)
+        build_sample(first, 6, stop, TINY, OWN)
     assert contents(first) == before
-    other = contents(build_sample(first, 6, sizes=TINY))
+    other = contents(build_sample(first, 6, sizes=TINY, benchmarks=OWN))
     # Where a file's name has no chance in it, its bytes have.
     common = [name for name in before.keys() & other.keys() if name.endswith("1.mp4")]
     assert common and all(before[name] != other[name] for name in common)
