@@ -15,6 +15,7 @@ from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import samples_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
+from lmms_eval_tasks.utils.benchmark.views import find_view
 from lmms_eval_tasks.utils.core.output import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number
@@ -37,8 +38,9 @@ def sample_panels(name: str, runs: Sequence[Run]) -> list[Panel]:
 def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
     """Yield a table per task or group that runs with several samples an item hold: a row per run and score."""
     for entry in entries_of(runs, only):
-        rotated = any(record.orders for record in entry.held[0].parts[0])
-        over = "orders of its options" if rotated else "samples"
+        first = next(iter(entry.held[0].records), None)
+        view = find_view(first.view) if first else None
+        over = view.samples if view else "samples"
         method = f"; {bootstrap.METHOD}"
         table = entry.table(f": over {over}", ("run", *HEADINGS), method, names=2, blank_repeats=True)
         for held in entry.held:
@@ -48,8 +50,8 @@ def sample_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]
             for metric in (one.metric for one in entry.references(len(held.records))):
                 if not (beside := over_samples(metric)):
                     continue
-                # Of single orders, although the score counts what is right in all.
-                mean = replace(metric, higher_is_better=None) if rotated else metric
+                # Of single samples, although a view may count them together.
+                mean = replace(metric, higher_is_better=None) if view and view.across != "mean" else metric
                 between, within = variances(metric, parts) or (0.0, 0.0)
                 total = between + within / samples
                 table.add_row(

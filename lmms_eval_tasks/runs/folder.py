@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.utils.benchmark.views import find_view, join_samples
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
-from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record, join_orders, whole_id
+from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
 MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."
@@ -236,7 +237,9 @@ class Run:
         log = read_sample_log(run_files.sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
         kept = {record.item_id for record in self.records.get(task, ())}
-        return tuple(item for item in log[0] if whole_id(item.record.item_id) in kept) if log else ()
+        view = find_view(self.records[task][0].view) if kept else None
+        row_id = view.row_id if view else str
+        return tuple(item for item in log[0] if row_id(item.record.item_id) in kept) if log else ()
 
 
 INCOMPLETE = "--allow-incomplete reads it as far as it goes."
@@ -370,7 +373,7 @@ def assemble_run(path: Path, results: run_files.ResultsFile, logs: Mapping[str, 
         found = {item.data_set for item in items}
         simulated = [one for one in found if one.is_sample]
         sets[task] = found.pop() if len(found) == 1 else simulated[0] if simulated else UNKNOWN_SET
-    records = {task: tuple(join_orders(item.record for item in items)) for task, items in logs.items()}
+    records = {task: join_samples(item.record for item in items) for task, items in logs.items()}
     predicted = any(item.only_predicted for items in logs.values() for item in items)
     return replace(make_run(path, results, records, sets), only_predicted=predicted)
 

@@ -23,7 +23,6 @@ from lmms_eval_tasks.utils.benchmark.views import Captioned, Masked, OptionsAlon
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.clips import PyavFrames
 from lmms_eval_tasks.utils.data.made import MadeClip, show_frame, show_reversed, show_shuffled
-from lmms_eval_tasks.utils.scoring.record import whole_id
 
 pytestmark = pytest.mark.host
 
@@ -113,7 +112,7 @@ def test_a_model_receives_what_the_view_shows_and_nothing_else(
             text, pictures, videos = read_received(received, name, sample["doc_id"])
             view, item = find_view(task.view), sample["record"]["item_id"]
             assert view is not None and sample["record"]["view"] == view.name
-            row = rows[whole_id(item)]
+            row = rows[view.row_id(item)]
             question = row.get("question")
             if question and not isinstance(view, OptionsAlone):
                 assert question in text

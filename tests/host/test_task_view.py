@@ -230,6 +230,14 @@ def test_the_first_pass_describes_each_clip_once_and_scores_nothing(world: Path)
     assert (record["unscored_reason"], record["fields"]["clip"]) == ("only predicted", doc["clip"])
 
 
+def test_rows_that_are_samples_of_one_item_have_no_error_of_their_own(world: Path) -> None:
+    gathered = {}
+    for view in ("", "none_of_these", "rotated"):
+        state, doc = seen(view)
+        gathered[view] = state.process_results(doc, ["A"])["single_accuracy"]
+    assert gathered[""] and gathered["none_of_these"] and gathered["rotated"] is None
+
+
 def test_no_view_writes_a_leaderboard_file() -> None:
     views = [f"{name}_{view}" for name, task in registry().tasks.items() for view in task.kind.views]
     for name in views:

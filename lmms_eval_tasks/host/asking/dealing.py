@@ -34,7 +34,6 @@ from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clips_of_rows, media_path, read_manifest, read_table
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.judge.client import read_settings
-from lmms_eval_tasks.utils.scoring.record import whole_id
 
 if TYPE_CHECKING:
     import pyarrow
@@ -375,7 +374,7 @@ def find_part(
                 parts = deal_rows(state.benchmark.card, table, shard.of)
                 dealt[key] = dict(zip(table.column("item_id").to_pylist(), parts, strict=True))
             of_row = dealt[key]
-            asked = (one for one in asked if of_row[state.kind.row_id(whole_id(ids[one]))] == shard.part)
+            asked = (one for one in asked if of_row[state.kind.row_id(state.view.row_id(ids[one]))] == shard.part)
         documents[state.name] = frozenset(asked)
         whole[state.name] = {"original": len(ids), "effective": min(size or len(ids), len(ids))}
     return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()})

@@ -53,7 +53,6 @@ from lmms_eval_tasks.utils.scoring.record import (
     Outcome,
     Record,
     UnscoredReason,
-    join_orders,
 )
 from lmms_eval_tasks.utils.submission.form import read_prepared
 
@@ -428,12 +427,13 @@ class TaskState(RunningTask):
         gathered: dict[str, Any] = {FIRST: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))}}
         for metric in self.metrics:
             if metric.applies(record) and (is_sample or metric is not SAMPLE_DATA):
-                gathered[metric.name] = metric.for_errors(record)
+                # Of a row that is one sample of its item lmms-eval would take the error for that of an item.
+                gathered[metric.name] = metric.for_errors(record) if self.view.across == "mean" else None
         return gathered
 
     def keep_records(self, records: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Compute each score from the records of all ranks, and keep them; lmms-eval prints no row of an empty list."""
-        whole = self.evaluation.records[self.name] = tuple(join_orders(map(Record.from_json, records)))
+        whole = self.evaluation.records[self.name] = tuple(self.view.join(tuple(map(Record.from_json, records))))
         for metric in self.metrics:
             units = self.evaluation.counted[self.name, metric.name] = metric.units(whole)
             if units:

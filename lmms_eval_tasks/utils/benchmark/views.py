@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, Prompt, without_clip
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -15,7 +16,7 @@ from lmms_eval_tasks.utils.data import made
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.clips import FrameOrder
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason, replace_key, rotate, turn_back
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, Together, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -127,7 +128,7 @@ class View:
     needs_clip: ClassVar[bool] = True
     shows_video: ClassVar[bool] = True
     keeps_chance: ClassVar[bool] = True
-    across: ClassVar[Literal["mean", "any", "all"]] = "mean"
+    across: ClassVar[Together] = "mean"
     samples: ClassVar[str] = "samples"
 
     @property
@@ -192,6 +193,14 @@ class View:
     def keep(self, record: Record, row: Row, kind: Kind) -> Record:
         """Return the record of an answer to a row that is asked."""
         return record
+
+    def row_id(self, item_id: str) -> str:
+        """Return the id of the row that an asked one was made from."""
+        return item_id
+
+    def join(self, records: Sequence[Record]) -> Iterable[Record]:
+        """Return the records of a task's items; rows that were asked may be samples of one."""
+        return records
 
     def look_back(
         self, clips: Sequence[Path], item: Item, kind: Kind, store: Callable[[], ClipStore], texts: Texts
@@ -392,26 +401,78 @@ class Describing(View):
 
 
 class Rotated(View):
-    """The clip, and the options in every cyclic order, each a row: an item is right only if it is in all of them."""
+    """The clip, and the options in every cyclic order, each a row: an item is right only if it is in all of them.
+
+    Source: the circular evaluation of MMBench (Liu et al. 2024, section 4.3), which VLMEvalKit has.
+    """
 
     ending, suits, beside = "rotated", Suits.OPTIONS, "and options in every order"
     keeps_chance, across, samples = False, "all", "orders of options"
+    _TURN: ClassVar[re.Pattern[str]] = re.compile(r"#rotated(\d+)$")
+    _ORDERS: ClassVar[str] = "orders"
+    """Field of a row's record: how many orders its item has."""
 
     def select(self, table: datasets.Dataset, kind: Kind) -> datasets.Dataset:
         rows = _with_options(table, self)
-        return _changed(table, (moved for row in rows for moved in rotate(row, kind.by_option)))
+        return _changed(table, (moved for row in rows for moved in self.rotate(row, kind.by_option)))
+
+    def rotate(self, row: Row, columns: Sequence[str]) -> Iterator[Row]:
+        """Yield a row for each cyclic order of an item's options; `columns` have an entry for each option."""
+        count = len(row["options"])
+        for turn in range(count or 1):
+            moved = {name: [*row[name][turn:], *row[name][:turn]] for name in columns if row[name]}
+            key = row["answer"]
+            answer = ascii_uppercase[(ascii_uppercase.index(key) - turn) % count] if key and count else key
+            item_id = f"{row['item_id']}#rotated{turn}" if turn else row["item_id"]
+            yield {**row, **moved, "answer": answer, "item_id": item_id}
 
     def keep(self, record: Record, row: Row, kind: Kind) -> Record:
-        return turn_back(record, row)
+        """Return the record with the letters that the item's options have in their own order."""
+        turn, count = self._turn(record), len(row["options"])
+
+        def letter(shown: str | None) -> str | None:
+            if not shown or shown not in ascii_uppercase[:count]:
+                return shown
+            return ascii_uppercase[(ascii_uppercase.index(shown) + turn) % count]
+
+        turned = replace(record, expected=letter(record.expected), answered=letter(record.answered))
+        return turned.with_fields(**{self._ORDERS: count or 1})
+
+    def _turn(self, record: Record) -> int:
+        found = self._TURN.search(record.item_id)
+        return int(found[1]) if found else 0
+
+    def row_id(self, item_id: str) -> str:
+        return self._TURN.sub("", item_id)
+
+    def join(self, records: Sequence[Record]) -> Iterator[Record]:
+        found: dict[str, list[Record]] = {}
+        for record in records:
+            found.setdefault(self.row_id(record.item_id), []).append(record)
+        for item_id, orders in found.items():
+            first, *others = (
+                replace(one, item_id=item_id, sample=number if len(orders) > 1 else None)
+                for number, one in enumerate(sorted(orders, key=self._turn), start=1)
+            )
+            needs = int(first.fields.get(self._ORDERS, 1))
+            yield replace(first, samples=tuple(others), across=self.across, needs=needs)
 
 
 class NoneOfThese(View):
     """The clip, with an option that says so in place of the right one."""
 
     ending, suits, beside = "none_of_these", Suits.OPTIONS, "and no option that is right"
+    OPTION: ClassVar[str] = "None of these"
 
     def select(self, table: datasets.Dataset, kind: Kind) -> datasets.Dataset:
-        return _changed(table, map(replace_key, _with_options(table, self)))
+        return _changed(table, map(self.replace_key, _with_options(table, self)))
+
+    def replace_key(self, row: Row) -> Row:
+        """Return a row in which no option is right but one that says so; as it is where its key is withheld."""
+        if not (row["answer"] and row["options"]):
+            return row
+        place = ascii_uppercase.index(row["answer"])
+        return {**row, "options": [*row["options"][:place], self.OPTION, *row["options"][place + 1 :]]}
 
 
 def _with_options(table: datasets.Dataset, view: View) -> Sequence[Row]:
@@ -470,6 +531,13 @@ def check_views(names: Iterable[str], kind: Kind) -> None:
 
 def find_view(name: str) -> View | None:
     return _VIEWS.get(name) or SingleFrame.read(name)
+
+
+def join_samples(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return the records of a task's items, by those of its rows as they are logged."""
+    rows = tuple(records)
+    view = find_view(rows[0].view) if rows else None
+    return tuple(view.join(rows)) if view else rows
 
 
 def listed_as(family: str) -> Iterator[str]:

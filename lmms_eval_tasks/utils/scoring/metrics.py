@@ -125,7 +125,7 @@ class Metric:
 
     def for_errors(self, record: Record) -> float | Mapping[str, object] | None:
         """What lmms-eval's standard errors need of a record, as JSON values; None where it prints none of it."""
-        if self.errors == "none" or record.orders:
+        if self.errors == "none":
             return None
         value = mean_of_known(map(self.value, record.each)) if record.samples else self.value(record)
         if value is None or (self.errors == "plain" and not record.samples):
@@ -142,11 +142,12 @@ class Metric:
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
         records = list(records)
-        samples, rotated = self.sample_units(records), any(record.orders for record in records)
-        if len(samples) == 1 and not rotated:
+        samples, views = self.sample_units(records), {record.across for record in records} - {"mean"}
+        if len(samples) == 1 and not views:
             return samples[0]
-        need = {record.item_id: max(len(record.each), record.orders) for record in records}
-        return self._join(samples, need, rotated)
+        # What a view says of its items holds of scores; rates, such as of unparsed answers, are means over samples.
+        own = views.pop() if views and self.across == "mean" and self.higher_is_better else self.across
+        return self._join(samples, {record.item_id: max(len(record.each), record.needs) for record in records}, own)
 
     def sample_units(self, records: Iterable[Record]) -> list[dict[Stratum, list[ScoreUnit]]]:
         """Return the units of each sample, whose members are of the same sample."""
@@ -170,14 +171,13 @@ class Metric:
             if applies(one)
         )
 
-    def _join(self, each: Sequence[Units], need: Mapping[str, int], rotated: bool) -> dict[Stratum, list[ScoreUnit]]:
+    def _join(self, each: Sequence[Units], need: Mapping[str, int], across: Across) -> dict[Stratum, list[ScoreUnit]]:
         """Return the units of several samples as one, each with the value that its samples have together.
 
-        `need` says how many samples each item has; of one that is rotated each order, and it is right only in all.
+        `need` says how many samples each item has.
         """
         if self.across == "whole":
             return {place: list(units) for place, units in each[0].items()}
-        across = "all" if rotated and self.across == "mean" and self.higher_is_better else self.across
         found: dict[Stratum, dict[object, list[ScoreUnit]]] = {}
         for place, unit in ((place, unit) for units in each for place, counted in units.items() for unit in counted):
             found.setdefault(place, {}).setdefault(unit.key, []).append(unit)
@@ -326,12 +326,13 @@ def vote(record: Record) -> Record:
 
 
 def settle(record: Record) -> Record:
-    """The record that stands for an item's samples: by `vote`; of options in every order one that is not right."""
-    if not record.orders:
+    """The record that stands for an item's samples: by `vote`, or as its view has them count together."""
+    if record.across == "mean":
         return vote(record)
-    if len(record.each) < record.orders:
+    if len(record.each) < record.needs:
         return replace(record, outcome=Outcome.UNSCORED, samples=())
-    return replace(min(record.each, key=lambda one: (one.correct is not None, bool(one.correct))), samples=())
+    decides = min if record.across == "all" else max
+    return replace(decides(record.each, key=lambda one: (one.correct is not None, bool(one.correct))), samples=())
 
 
 def variances(metric: Metric, parts: Iterable[Iterable[Record]]) -> tuple[float, float] | None:

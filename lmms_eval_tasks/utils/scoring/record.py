@@ -1,14 +1,11 @@
-"""The record, the typed result for one item from which every score is computed; its line in a sample log; and records
-of items whose options are moved."""
+"""The record, the typed result for one item from which every score is computed, and its line in a sample log."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from string import ascii_uppercase
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WrapValidator, create_model
 from pydantic_core import PydanticCustomError
@@ -22,19 +19,20 @@ OF_SAMPLES = ("sample", "samples")
 """Fields of a record that only a run with several answers an item has."""
 OF_SOME = (*OF_SAMPLES, "unparsed_reason", "reading")
 """Fields that are written only where they have a value."""
+JOINED = ("across", "needs")
+"""Fields that are never written: of an item whose samples are several rows, once their records are joined."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
 CUT_OFF = "cut off"
 """The detail of the record of an answer that used all of its tokens."""
 
-ROTATED = "rotated"
-"""The view that asks each item in every order of its options."""
-ORDERS = "orders"
-"""Field of its records: in how many orders the item is asked."""
-
 FRAME = "frame"
 """Field of a record that has the index of the single frame that was shown."""
+
+
+Together = Literal["mean", "any", "all"]
+"""How the samples of an item count together."""
 
 
 class Outcome(str, Enum):
@@ -148,6 +146,9 @@ class Record:
         sample: Which of the item's answers it is of, from 1, where each item was answered several times; else None.
         samples: Of a first answer, the records of the others.
         reading: What a judge read in the response; None where none was asked.
+        across: How the item counts by its samples where its view says which these are: right in ``all``, or in ``any``;
+            of other items by their ``mean``.
+        needs: How many samples such an item has; one that lacks some has no score.
     """
 
     item_id: Annotated[str, Field(min_length=1)]
@@ -164,6 +165,8 @@ class Record:
     samples: tuple[Record, ...] = ()
     unparsed_reason: Annotated[UnparsedReason, Field(strict=False)] | None = None
     reading: JudgeReading | None = None
+    across: Together = "mean"
+    needs: int = 1
 
     @classmethod
     def graded(  # noqa: PLR0913
@@ -224,12 +227,6 @@ class Record:
         return self, *self.samples
 
     @property
-    def orders(self) -> int:
-        """In how many orders of its options the item is asked, each by a row; 0 where it is asked in one alone."""
-        orders: int = self.fields.get(ORDERS, 1) if self.view == ROTATED else 0
-        return orders
-
-    @property
     def correct(self) -> bool | None:
         """Whether the item counts as right; None where it is unscored."""
         return None if self.outcome is Outcome.UNSCORED else self.outcome is Outcome.CORRECT
@@ -282,7 +279,7 @@ class Record:
         written |= {"stratum": dict(self.stratum), "fields": dict(self.fields)}
         written["samples"] = [one.to_json() for one in self.samples]
         written["reading"] = self.reading and self.reading.model_dump()
-        return {name: value for name, value in written.items() if name not in OF_SOME or value}
+        return {name: value for name, value in written.items() if name not in JOINED and (name not in OF_SOME or value)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Record:
@@ -378,7 +375,7 @@ def _as_written(form: Any) -> Any:
 def _record_form(**narrowed: Any) -> Any:
     """The form of a record as it is written, each field as `Record` declares it, or narrower."""
     fields: dict[str, Any] = {**get_type_hints(Record, include_extras=True), **narrowed}
-    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in OF_SOME}
+    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in (*OF_SOME, *JOINED)}
     logged["unparsed_reason"] = (fields["unparsed_reason"], None)
     logged["sample"] = (fields["sample"], None)
     logged["reading"] = (fields["reading"], None)
@@ -454,73 +451,3 @@ ChoiceLine = log_line(ChoiceFields)
 Its record has the fields ``official_correct``, whether the script takes the answer for right (None where there is no
 key), and perhaps ``official_answered``, the option that the script reads.
 """
-
-
-NONE = "None of these"
-"""The option that stands in place of the key."""
-_TURN = re.compile(r"#rotated(\d+)$")
-
-
-def whole_id(item_id: str) -> str:
-    """Return the id of the item that a row of the view `rotated` was made from; any other id as it is."""
-    return _TURN.sub("", item_id)
-
-
-def _turn(item_id: str) -> int:
-    found = _TURN.search(item_id)
-    return int(found[1]) if found else 0
-
-
-def rotate(row: Mapping[str, Any], columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each cyclic order of an item's options; `columns` have an entry for each option.
-
-    Source: the circular evaluation of MMBench (Liu et al. 2024, section 4.3), which VLMEvalKit has.
-    """
-    count = len(row["options"])
-    for turn in range(count or 1):
-        moved = {name: [*row[name][turn:], *row[name][:turn]] for name in columns if row[name]}
-        key = row["answer"]
-        answer = ascii_uppercase[(ascii_uppercase.index(key) - turn) % count] if key and count else key
-        yield {
-            **row,
-            **moved,
-            "answer": answer,
-            "item_id": f"{row['item_id']}#rotated{turn}" if turn else row["item_id"],
-        }
-
-
-def replace_key(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a row in which no option is right but one that says so; as it is where its key is withheld."""
-    if not (row["answer"] and row["options"]):
-        return row
-    place = ascii_uppercase.index(row["answer"])
-    return {**row, "options": [*row["options"][:place], NONE, *row["options"][place + 1 :]]}
-
-
-def turn_back(record: Record, row: Mapping[str, Any]) -> Record:
-    """Return the record of a rotated row with the letters that its item's options have in their own order."""
-    turn, count = _turn(record.item_id), len(row["options"])
-
-    def letter(shown: str | None) -> str | None:
-        if not shown or shown not in ascii_uppercase[:count]:
-            return shown
-        return ascii_uppercase[(ascii_uppercase.index(shown) + turn) % count]
-
-    turned = replace(record, expected=letter(record.expected), answered=letter(record.answered))
-    return turned.with_fields(**{ORDERS: count or 1})
-
-
-def join_orders(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield one record for each item: those of its other orders are its samples; items in one order as they are."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        if record.orders:
-            found.setdefault(whole_id(record.item_id), []).append(record)
-        else:
-            yield record
-    for item_id, orders in found.items():
-        first, *others = (
-            replace(one, item_id=item_id, sample=number if len(orders) > 1 else None)
-            for number, one in enumerate(sorted(orders, key=lambda one: _turn(one.item_id)), start=1)
-        )
-        yield replace(first, samples=tuple(others))

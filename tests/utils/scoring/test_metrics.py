@@ -171,10 +171,9 @@ def test_lmms_eval_gets_what_its_standard_errors_need_and_kinds_and_errors_are_c
     assert SINGLE_ACCURACY.for_errors(right) == {"group_id": "q1", "score": 100.0}
     assert plain.for_errors(right) == 100.0
     assert SINGLE_ACCURACY.for_errors(record(None)) is plain.for_errors(record(None)) is None
-    # Of several samples the mean counts; orders of options do not count one by one.
+    # Of several samples the mean counts.
     twice = replace(right, sample=1, samples=(replace(record(False, "q1"), sample=2),))
     assert SINGLE_ACCURACY.for_errors(twice) == plain.for_errors(twice) == {"group_id": "q1", "score": 50.0}
-    assert plain.for_errors(replace(right, view="rotated", fields={"orders": 2})) is None
     for more in ({"together": 2}, {"stratum": lambda record: "a"}, {"contrast": lambda record: True}):
         with pytest.raises(ValueError, match="Expected other errors of right than plain ones"):
             replace(RIGHT, errors="plain", **more)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.benchmark.views import NoneOfThese, Rotated, join_samples
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.metrics import (
@@ -20,19 +22,15 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     SINGLE_ACCURACY,
     UNPARSED_RATE,
     over_samples,
+    settle,
     variances,
     vote,
 )
 from lmms_eval_tasks.utils.scoring.record import (
-    NONE,
     GradedItem,
     Outcome,
     Record,
     UnscoredReason,
-    join_orders,
-    replace_key,
-    rotate,
-    turn_back,
 )
 
 K = 4
@@ -154,12 +152,12 @@ def ask(pair: int, member: int) -> list[Record]:
     """The records of an item's rows, as they are logged."""
     row: dict[str, Any] = {"item_id": f"{pair}.{member}", "options": list("xyz"), "answer": "A"}
     records = []
-    for shown, choice in zip(rotate(row, ("options",)), CHOSEN[pair, member], strict=True):
+    for shown, choice in zip(Rotated().rotate(row, ("options",)), CHOSEN[pair, member], strict=True):
         meant = {"A": "x", "B": "y"}.get(choice)
         letter = "ABC"[shown["options"].index(meant)] if meant else None
         outcome = Outcome.UNPARSED if letter is None else Outcome.CORRECT if choice == "A" else Outcome.WRONG
         shown_key = Record(shown["item_id"], str(pair), {}, shown["answer"], letter, outcome, view="rotated")
-        records.append(turn_back(shown_key, shown))
+        records.append(Rotated().keep(shown_key, shown, TaskKind(())))
     return records
 
 
@@ -167,23 +165,23 @@ LOGGED = [record for pair, member in product(range(PAIRS), range(2)) for record 
 
 
 def test_every_option_is_in_every_place_once_with_all_that_belongs_to_it() -> None:
-    rows = list(rotate(ROW, ("options", "kinds")))
+    rows = list(Rotated().rotate(ROW, ("options", "kinds")))
     assert [row["item_id"] for row in rows] == ["q", "q#rotated1", "q#rotated2"]
     assert sorted(zip(*(row["options"] for row in rows), strict=True)) == [tuple("wxy"), tuple("xyw"), tuple("ywx")]
     assert [row["options"]["ABC".index(row["answer"])] for row in rows] == ["x"] * 3
     kinds = dict(zip(ROW["options"], ROW["kinds"], strict=True))
     assert all(dict(zip(row["options"], row["kinds"], strict=True)) == kinds for row in rows)
-    withheld = list(rotate({**ROW, "answer": None, "kinds": None}, ("options", "kinds")))
+    withheld = list(Rotated().rotate({**ROW, "answer": None, "kinds": None}, ("options", "kinds")))
     assert [(row["answer"], row["kinds"]) for row in withheld] == [(None, None)] * 3
-    assert list(rotate({**ROW, "options": []}, ("options",))) == [{**ROW, "options": []}]
+    assert list(Rotated().rotate({**ROW, "options": []}, ("options",))) == [{**ROW, "options": []}]
     # The key is replaced where it is known.
-    assert replace_key(ROW) == {**ROW, "options": ["w", NONE, "y"]}
+    assert NoneOfThese().replace_key(ROW) == {**ROW, "options": ["w", NoneOfThese.OPTION, "y"]}
     for row in ({**ROW, "answer": None}, {**ROW, "options": []}):
-        assert replace_key(row) == row
+        assert NoneOfThese().replace_key(row) == row
 
 
 def test_an_item_is_right_only_if_it_is_right_in_all_orders() -> None:
-    records = list(join_orders(np.random.default_rng(0).permutation(np.array(LOGGED, dtype=object))))
+    records = join_samples(np.random.default_rng(0).permutation(np.array(LOGGED, dtype=object)))
     assert len(records) == 2 * PAIRS and {record.expected for record in records} == {"A"}
     right = CHOSEN == "A"
     whole = right.all(axis=2)
@@ -198,6 +196,17 @@ def test_an_item_is_right_only_if_it_is_right_in_all_orders() -> None:
     }
     for metric, expected in scores.items():
         assert metric.score_records(records) == pytest.approx(100 * expected), metric.name
-    cut = list(join_orders(LOGGED[: OPTIONS + 1]))
+    cut = join_samples(LOGGED[: OPTIONS + 1])
     assert SINGLE_ACCURACY.score_records(cut) == 100 * whole[0, 0], "an item that lacks orders has no score"
-    assert SINGLE_ACCURACY.score_records(join_orders(LOGGED[:1])) is None
+    assert SINGLE_ACCURACY.score_records(join_samples(LOGGED[:1])) is None
+
+
+def test_a_view_may_count_an_item_as_right_that_is_right_in_any_of_its_samples() -> None:
+    right = (ANSWERS == "A").any(axis=2)
+    records = [replace(one, across="any", needs=K) for one in RECORDS]
+    assert SINGLE_ACCURACY.score_records(records) == pytest.approx(100 * right.mean())
+    assert UNPARSED_RATE.score_records(records) == UNPARSED_RATE.score_records(RECORDS), "a rate stays a mean"
+    assert [bool(settle(one).correct) for one in records] == list(right.reshape(-1))
+    lacking = replace(records[0], samples=records[0].samples[1:])
+    assert settle(lacking).correct is None and SINGLE_ACCURACY.score_records([lacking]) is None
+    assert {"across", "needs"}.isdisjoint(records[0].to_json()), "a log has rows as they were asked"
