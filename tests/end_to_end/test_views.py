@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.host.tasks.task_view import FOLDER
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.benchmark.views import Captioned, Masked, OptionsAlone, SingleFrame, find_view
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -134,6 +135,26 @@ def test_a_model_receives_what_the_view_shows_and_nothing_else(
                 assert shows_in_order(videos[0], clip, order), (name, item)
                 different += not shows_in_order(videos[0], clip, others)
     assert different > len(run.results()["results"]) // 4, "frames differ enough for their order to be seen"
+
+
+def test_both_members_of_a_pair_cost_one_request_without_their_clip(
+    tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    task = "mvp_mini_intuitive_physics_blind"
+    arguments = [*qwen_arguments(tiny_qwen, model="qwen_on_cpu_ranks"), "--tasks", task]
+
+    def costs(limit: int, ranks: int) -> list[float]:
+        """How many answers were given, kept before and shared, where both members of a pair have the same answer."""
+        env = {"LMMS_EVAL_TASKS_ANSWERS": str(tmp_path / "answers")}
+        out = tmp_path / f"{limit}"
+        run = run_host(*arguments, "--limit", str(limit), home=sample_world.home, out=out, ranks=ranks, env=env)
+        said = [sample["filtered_resps"] for sample in run.samples_in_order(task)]
+        assert len(said) == limit and said == [said[place // 2 * 2] for place in range(limit)]
+        cost = read_run(out).card[f"cost of {task}"]
+        return [cost[name] for name in ("answers", "answers kept", "answers shared")]
+
+    assert costs(3, ranks=2) == [2, 0, 1], "of two pairs, the last without its other member"
+    assert costs(4, ranks=1) == [2, 2, 2]
 
 
 def nearest(picture: NDArray[Any], clip: Path, order: Sequence[int]) -> NDArray[np.intp]:
