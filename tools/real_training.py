@@ -1,6 +1,6 @@
 """Does a small released language model learn the form of claims, and does GRPO by the causal reward raise it?
 
-    python tools/real_training.py WEIGHTS COUNTERVQA_SET --taught 12 --steps 6
+    python tools/real_training.py WEIGHTS COUNTERVQA_SET --taught 12 --steps 30
 
 The trainer of `train countervqa` shows clips, and this model takes none: the question's prompt holds the clip's actions
 as words, and the rewards are ours in a loop of TRL. SFT teaches the form by the best answers to half of the questions;
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("source", type=Path)
     parser.add_argument("--taught", type=int, default=12, help="steps of SFT")
-    parser.add_argument("--steps", type=int, default=6, help="of GRPO")
+    parser.add_argument("--steps", type=int, default=30, help="of GRPO")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     import torch
