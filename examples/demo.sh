@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The whole path on sample data: make it, prepare it, run four models, print what they scored.
 # Usage: examples/demo.sh FOLDER
+# The fourth is a released language model that is shown no clip, where `make demo` could install it, else random weights.
 set -euo pipefail
 out="$(mkdir -p "$1" && cd "$1" && pwd)"
 export LMMS_EVAL_TASKS_HOME="$out/home" HF_HOME="$out/hf" HF_HUB_OFFLINE=1
@@ -9,7 +10,6 @@ export ACCELERATE_USE_CPU=true
 
 mkdir -p "$out/logs"
 lmms-eval-tasks sample --out "$out/sample" --prepare
-lmms-eval-tasks tiny-vlm --out "$out/tiny-qwen2.5-vl" 2> "$out/logs/tiny_vlm.txt"
 
 run() { # name, then lmms-eval's arguments; what lmms-eval prints goes into a log
   echo "running $1"
@@ -20,14 +20,24 @@ run() { # name, then lmms-eval's arguments; what lmms-eval prints goes into a lo
 run constant --model constant_answer
 run random --model random_answer --model_args seed=2
 run sample_solver --model sample_solver
-run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
-  "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
+
+echo "running SmolLM2-135M-Instruct, a released language model of 93 MB, blind: it answers without the clips"
+rm -rf "$out/runs/smollm2" "$out/runs/tiny-qwen2.5-vl"
+if python "$(dirname "$0")/../tools/real.py" "$out" --parts demo > "$out/logs/released_model.txt" 2>&1; then
+  last=smollm2
+else
+  echo "  not here, so a tiny Qwen2.5-VL of random weights answers in its place: $(tail -n 1 "$out/logs/released_model.txt")"
+  last=tiny-qwen2.5-vl
+  lmms-eval-tasks tiny-vlm --out "$out/tiny-qwen2.5-vl" 2> "$out/logs/tiny_vlm.txt"
+  run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
+    "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
+fi
 
 lmms-eval-tasks report "$out"/runs/* --html "$out/report.html" > "$out/logs/report.txt"
 echo
-for name in constant random sample_solver tiny-qwen2.5-vl; do
+for name in constant random sample_solver $last; do
   echo "$name"
-  grep -E "^(causalvqa_debug_paired|mvp_mini): pair accuracy" "$out/logs/$name.txt" | sed 's/^/  /'
+  grep -E "^(causalvqa_debug_paired|mvp_mini)(_blind)?: pair accuracy" "$out/logs/$name.txt" | sed 's/^/  /'
 done
 echo
 echo "Where to look:"

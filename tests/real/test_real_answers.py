@@ -18,6 +18,7 @@ from evidence_page import table_below
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import grade_items
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.scoring.bootstrap import interval
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason
@@ -41,8 +42,17 @@ def records() -> Mapping[str, Mapping[str, list[Record]]]:
     for name, items in asked.items():
         # What is asked blind is graded as what is shown.
         graded = grade_items(registry().tasks[name.removesuffix(BLIND)], items)
-        found["mvp_mini_blind" if name.startswith("mvp_mini_") else name][name] = graded
+        found[row_of(name)][name] = graded
     return found
+
+
+def row_of(name: str) -> str:
+    """A task, or its group where all parts of it are of one kind."""
+    task = name.removesuffix(BLIND)
+    for group, (members, _) in registry().groups.items():
+        if task in members and len({id(registry().tasks[member].kind) for member in members}) == 1:
+            return f"{group}{BLIND}"
+    return name
 
 
 def cells(name: str) -> dict[str, str]:
@@ -52,13 +62,15 @@ def cells(name: str) -> dict[str, str]:
     counted = Counter(record.outcome for record in own)
     reasons = Counter(record.unparsed_reason.value for record in own if record.unparsed_reason)
     task = registry().tasks[next(iter(records()[name])).removesuffix(BLIND)]
-    paired = PAIR_ACCURACY in task.kind.metrics
+    pairs = [metric for metric in task.kind.metrics if metric.name == PAIR_ACCURACY.name]
+    keyless = counted[Outcome.UNSCORED] == len(own)
     return {
         "answers": str(len(own)),
         "right": str(counted[Outcome.CORRECT]),
         "wrong": str(counted[Outcome.WRONG]),
+        "unscored": str(counted[Outcome.UNSCORED]),
         "unparsed": ", ".join(f"{number} {reason}" for reason, number in reasons.most_common()) or "0",
-        "pairs, %": with_interval(PAIR_ACCURACY, parts) if paired else "no pairs",
+        "pairs, %": "no key" if keyless else with_interval(pairs[0], parts) if pairs else "no pairs",
     }
 
 
@@ -72,6 +84,15 @@ def with_interval(metric: Metric, parts: Iterable[Sequence[Record]]) -> str:
 def test_the_page_has_what_our_readers_make_of_each_tasks_answers() -> None:
     table = table_below("A released language model")
     assert {f"`{name}`": cells(name) for name in records()} == table
+
+
+def test_every_benchmark_that_can_be_asked_blind_has_answers() -> None:
+    asked = {registry().tasks[line["task"].removesuffix(BLIND)].benchmark.name for line in answers()}
+    assert asked == {
+        task.benchmark.name
+        for task in registry().tasks.values()
+        if BLIND[1:] in task.kind.views and task.kind.answer_form is AnswerForm.WORDS and task.kind.judge != "required"
+    }
 
 
 def test_every_answer_has_its_prompt_and_was_given_once() -> None:
