@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs import ROOT
 from evidence_page import table_below
 
 from lmms_eval_tasks.registry import registry
@@ -84,6 +85,13 @@ def with_interval(metric: Metric, parts: Iterable[Sequence[Record]]) -> str:
 def test_the_page_has_what_our_readers_make_of_each_tasks_answers() -> None:
     table = table_below("A released language model")
     assert {f"`{name}`": cells(name) for name in records()} == table
+
+
+def test_the_readme_sums_the_table_up() -> None:
+    own = [record for parts in records().values() for part in parts.values() for record in part]
+    unparsed = sum(record.outcome is Outcome.UNPARSED for record in own)
+    line = next(line for line in (ROOT / "README.md").read_text("utf-8").splitlines() if "| SmolLM2" in line)
+    assert f"{len(own)} answers, of them {unparsed} unparsed" in line
 
 
 def test_every_benchmark_that_can_be_asked_blind_has_answers() -> None:
