@@ -29,7 +29,8 @@ from real_weights import WHEEL, write_weights
 
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, AnswerForm, find_view, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.benchmark.views import Blind, name_view
 
 DEMO = ("causalvqa_debug_paired_blind", "mvp_mini_blind")
 BUILDS = ("causalvqa", "mvp", "cast_bench", "countervqa")
@@ -163,13 +164,13 @@ def blind_tasks(home: Path) -> list[str]:
     Of tasks that ask about the same items the first is enough, and of a subset and the whole the whole.
     """
     os.environ["LMMS_EVAL_TASKS_HOME"] = str(home)
-    view, evaluation = find_view(BLIND), Evaluation(clips_needed=False)
+    view, evaluation = Blind(), Evaluation(clips_needed=False)
     asked: dict[str, frozenset[tuple[str, str]]] = {}
     for name, task in registry().tasks.items():
         kind = task.kind
-        if view and kind.offers(view) and kind.answer_form is AnswerForm.WORDS and kind.judge != "required":
+        if kind.offers(view) and kind.answer_form is AnswerForm.WORDS and kind.judge != "required":
             items = evaluation.open_items(task.pointer)["item_id"]
-            asked[name_view(name, BLIND)] = frozenset((task.benchmark.name, item) for item in items)
+            asked[name_view(name, view.name)] = frozenset((task.benchmark.name, item) for item in items)
     names = list(asked)
 
     def is_in_another(name: str) -> bool:
@@ -181,8 +182,8 @@ def blind_tasks(home: Path) -> list[str]:
 
     chosen = [name for name in names if not is_in_another(name)]
     for group, (members, _) in registry().groups.items():
-        if {*(own := [name_view(member, BLIND) for member in members])} <= {*chosen}:
-            chosen = [name for name in chosen if name not in own] + [name_view(group, BLIND)]
+        if {*(own := [name_view(member, view.name) for member in members])} <= {*chosen}:
+            chosen = [name for name in chosen if name not in own] + [name_view(group, view.name)]
     return chosen
 
 
