@@ -12,6 +12,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF
 
 
 def main(folder: Path, out: Path) -> None:
@@ -30,6 +31,7 @@ def main(folder: Path, out: Path) -> None:
                     "row": row,
                     "prompt": run.card.get(f"task {name}", {}).get("prompt", ""),
                     "response": item.responses[0],
+                    "cut_off": item.record.detail == CUT_OFF,
                 }
             )
     out.parent.mkdir(parents=True, exist_ok=True)

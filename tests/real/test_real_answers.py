@@ -17,8 +17,10 @@ import pytest
 from docs import ROOT
 from evidence_page import table_below
 
+from lmms_eval_tasks.host.tasks.task_view import REPLY
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import grade_items
+from lmms_eval_tasks.utils.answers.reply import LENGTH, Finish, Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.scoring.bootstrap import interval
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, Metric, score_tasks
@@ -38,7 +40,9 @@ def records() -> Mapping[str, Mapping[str, list[Record]]]:
     """What becomes of the answers, by the task or the group, and by its parts."""
     asked: defaultdict[str, list[tuple[Mapping[str, Any], str]]] = defaultdict(list)
     for line in answers():
-        asked[line["task"]].append((line["row"], line["response"]))
+        # The readers ask whether an answer had reached its last token.
+        reply = Reply(line["response"], finish=Finish(LENGTH) if line["cut_off"] else Finish())
+        asked[line["task"]].append(({**line["row"], REPLY: reply}, line["response"]))
     found: defaultdict[str, dict[str, list[Record]]] = defaultdict(dict)
     for name, items in asked.items():
         # What is asked blind is graded as what is shown.
@@ -105,7 +109,7 @@ def test_every_benchmark_that_can_be_asked_blind_has_answers() -> None:
 
 def test_every_answer_has_its_prompt_and_was_given_once() -> None:
     keys = [(line["task"], line["row"]["item_id"]) for line in answers()]
-    assert len(keys) == len({*keys}) == 146
+    assert len(keys) == len({*keys}) == 380
     assert all(line["prompt"] and line["response"] for line in answers())
 
 
@@ -115,7 +119,7 @@ def test_every_answer_has_its_prompt_and_was_given_once() -> None:
         # Each says (C) and the text of another option, or of none.
         ("causalvqa_debug_paired_blind", "The correct answer is (C) The yellow block.", UnparsedReason.DISAGREES),
         # Its options are that the hand puts the ball somewhere, or takes it out.
-        ("mvp_mini_blind", "The hand does not do anything with the", UnparsedReason.NO_OPTION),
+        ("mvp_blind", "The hand does not do anything with the", UnparsedReason.NO_OPTION),
     ],
 )
 def test_what_fits_no_option_is_taken_for_none(task: str, start: str, reason: UnparsedReason) -> None:
