@@ -105,10 +105,15 @@ def write_table(home: Path, sample: Path, items: int) -> Path:
             app(["prepare", *arguments], standalone_mode=False)
     path, manifest = home / "mvp" / "mini.parquet", home / "mvp" / "manifest.json"
     table = pq.read_table(path)
-    # A pair is a question about two clips, and each part of the set keeps its share.
+    # A pair is a question about two clips, and each part of the set keeps its share. Equal requests are asked once.
     rows, times = table.to_pylist(), -(-items // len(table))
     repeated = [
-        row | {"item_id": f"{row['group_id']}_t{turn}_{row['item_id'][-1]}", "group_id": f"{row['group_id']}_t{turn}"}
+        row
+        | {
+            "item_id": f"{row['group_id']}_t{turn}_{row['item_id'][-1]}",
+            "group_id": f"{row['group_id']}_t{turn}",
+            "question": f"{row['question']} ({turn})",
+        }
         for turn in range(times)
         for row in rows
     ][:items]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import asking
@@ -118,3 +120,20 @@ def test_ranks_work_side_by_side() -> None:
         "seconds encoding": 8.0, "share of prompt tokens reused in %": 12.5, "prompt tokens": 400,
         "prompt tokens reused": 50,
     }  # fmt: skip
+
+
+def test_a_call_passes_over_what_a_stage_has_not_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lasting(AskingStage):
+        """Has something of its own around an evaluation alone."""
+
+        def during(self) -> AbstractContextManager[object]:
+            lasted.append(True)
+            return nullcontext()
+
+    lasted: list[bool] = []
+    monkeypatch.setattr(AskingStage, "call", lambda *_: pytest.fail("a context of nothing"))
+    monkeypatch.setattr(AskingStage, "answer", lambda *_: pytest.fail("a stage of nothing"))
+    model = SimpleNamespace(generate_until=lambda requests: ["B"] * len(requests))
+    with AskedModel(model, Lasting()).lasting():
+        assert model.generate_until([asking.request(0)]) == ["B"]
+    assert lasted

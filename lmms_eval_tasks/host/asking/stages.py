@@ -50,6 +50,9 @@ class AskedModel:
 
     def __init__(self, model: Any, *stages: AskingStage) -> None:
         self._model, self._stages, self._calls = model, stages, 0
+        # A model may be called for each request: what a stage has not of its own is passed over.
+        self._answering = [stage for stage in stages if type(stage).answer is not AskingStage.answer]
+        self._around_calls = [stage for stage in stages if type(stage).call is not AskingStage.call]
         self._secrets = None if is_ours(type(model)) else secrets_of(model)
 
     @contextmanager
@@ -76,7 +79,7 @@ class AskedModel:
     def _answer(self, generate: Callable[[list[Any]], list[Any]], requests: list[Any]) -> list[Any]:
         self._calls += 1
         ask: Ask = partial(self._call, generate)
-        for stage in reversed(self._stages):
+        for stage in reversed(self._answering):
             ask = partial(stage.answer, ask)
         return list(map(as_output, ask(requests)))
 
@@ -100,7 +103,7 @@ class AskedModel:
     @contextmanager
     def _calling(self, requests: list[Any]) -> Iterator[None]:
         with ExitStack() as stack:
-            for stage in self._stages:
+            for stage in self._around_calls:
                 stack.enter_context(stage.call(requests))
             yield
 

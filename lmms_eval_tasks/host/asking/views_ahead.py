@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import Any
 
@@ -48,10 +48,10 @@ class ViewsAhead(AskingStage):
             evaluation.ahead = None
             self._pool.shutdown(cancel_futures=True)
 
-    @contextmanager
-    def call(self, requests: list[Any]) -> Iterator[None]:
-        self.expect(requests)
-        yield
+    def call(self, requests: list[Any]) -> AbstractContextManager[object]:
+        if self._evaluation.ahead:
+            self.expect(requests)
+        return nullcontext()
 
     def expect(self, requests: Sequence[Any]) -> None:
         """Learn which requests will be asked, in this order, after those that are known already."""

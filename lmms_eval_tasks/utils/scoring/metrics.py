@@ -159,14 +159,20 @@ class Metric:
         return [self._units_of(of_item[sample] for of_item in each if sample < len(of_item)) for sample in range(most)]
 
     def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
-        value, applies, stratum, contrast = self.value, self.applies, self.stratum, self.contrast
-        weight = self.weight or (lambda record: 1.0)
+        value, applies, stratum, contrast, weight = self.value, self.applies, self.stratum, self.contrast, self.weight
 
         def place(record: Record) -> Stratum:
             return bool(contrast(record)) if contrast else True, str(stratum(record)) if stratum else ""
 
+        only = None if stratum or contrast else (True, "")
         return self._units(
-            ((one.item_id, one.expected), one.group_id, value(one), place(one), weight(one))
+            (
+                (one.item_id, one.expected),
+                one.group_id,
+                value(one),
+                only or place(one),
+                weight(one) if weight else 1.0,
+            )
             for one in records
             if applies(one)
         )
