@@ -15,7 +15,6 @@ from typing import Any
 from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
-from lmms_eval_tasks.host.tasks.task_view import REPLY, SAMPLES
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
@@ -142,6 +141,7 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
             except (InputError, ValueError, TypeError) as error:
                 problems.add(name, str(error))
                 continue
+        state.begin(LoggedReplies(logs[name]))
         facts = _check_facts(run, state, notes, problems)
         brought = [_grade(config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
         regraded[name] = RegradedTask(config, state.kind, docs[name], logs[name], brought, facts)
@@ -259,16 +259,19 @@ def _find_docs(
         names = f"{len(missing)} of {len(items)} are not in it ({summarize_names(missing)})"
         problems.add(task, f"Expected every item in the prepared data, but {names}.", remedy=OTHER_DATA)
     else:
-        return [asked_row(by_item[item.record.item_id], item) for item in items]
+        return [by_item[item.record.item_id] for item in items]
     return []
 
 
-def asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
-    def facts(record: Record, response: object) -> dict[str, Any]:
-        return {"asked": record.asked, REPLY: Reply.of_record(record, response)}
+class LoggedReplies:
+    """The replies to the items of a task, as its log has them."""
 
-    each = [facts(record, response) for record, response in zip(item.record.each, item.responses, strict=True)]
-    return {**row, **each[0], **({SAMPLES: each} if len(each) > 1 else {})}
+    def __init__(self, items: Sequence[LoggedItem]) -> None:
+        self._items = {item.record.item_id: item for item in items}
+
+    def find(self, item_id: str, sample: int = 1) -> Reply | None:
+        item = self._items.get(item_id)
+        return item and Reply.of_record(item.record.each[sample - 1], item.responses[sample - 1])
 
 
 def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:

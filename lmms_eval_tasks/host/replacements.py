@@ -388,7 +388,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             # lmms-eval has taken the hook away that graded answers which are only kept.
             if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
-            state.requests = TaskRequests(task)
+            state.begin(TaskRequests(task, model))
         if part := dealing.find_part(evaluation.shard, tasks, limit, given.get("offset", 0)):
             given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
             if dealing.is_share(limit):
@@ -396,7 +396,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             arguments, named = (), given
         take_all_samples(model, tasks)
         evaluation.model = model
-        evaluation.weights, evaluation.unanswered, evaluation.is_heard = read_weights(model), {}, False
+        evaluation.weights = read_weights(model)
         if shows_videos(evaluation):
             evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
         server = ServerReplies(model)
@@ -405,7 +405,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             model,
             part or AskingStage(),
             Samples(),
-            NotedReplies(evaluation),
+            NotedReplies({state.name: state.replies for state in states if isinstance(state.replies, TaskRequests)}),
             EqualRequests(model, evaluation),
             dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation),
@@ -418,7 +418,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         with ordinary_errors(), ended_by_hand(kept.describe), asked.lasting(given.get("response_cache")):
             is_empty = part and not any(part.documents.values())
             results = dealing.evaluate_nothing() if is_empty else evaluate(*arguments, **named)
-            stop_if_any(describe_silence(evaluation))
+            stop_if_any(describe_silence(states))
         if not isinstance(results, dict):
             return results
         if part:

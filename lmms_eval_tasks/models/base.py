@@ -25,6 +25,7 @@ from lmms_eval_tasks.host.asking.samples import sample_of
 from lmms_eval_tasks.host.model.identity import model_name
 from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import first_line, quote, unknown_argument
@@ -145,16 +146,16 @@ class RequestModel(OwnModel):
     is_simple = True
     shows_clips = False
 
-    def answer(self, request: Request) -> str:
+    def answer(self, request: Request) -> str | Reply:
         raise NotImplementedError
 
-    def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
+    def answer_each(self, requests: Sequence[Request]) -> Iterator[str | Reply]:
         return map(self.answer, requests)
 
     def prepare(self, requests: list[Request]) -> None:
         """Called once with all requests of this rank before the first is answered; on every rank."""
 
-    def generate_until(self, requests: list[Instance]) -> list[str]:
+    def generate_until(self, requests: list[Instance]) -> list[str | Reply]:
         asked = [self._read(instance) for instance in requests]
         self.prepare(asked)
         answers = self.answer_each(asked)

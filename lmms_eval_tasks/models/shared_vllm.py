@@ -28,6 +28,7 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Arguments, Work
 from lmms_eval_tasks.models.clip_reading import ClipQuestion, OpenClip, ReadAhead, Reading, ShownVideo, group_by_clip
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.data.clips import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -148,8 +149,8 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
             model, trust_remote_code=trust_remote_code, **({"revision": revision} if revision else {})
         )
         self.sampling = VideoSampling.model_validate(self, from_attributes=True)
-        self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
-        """Items whose clip cannot be decoded, by task and item: why, in a word of the list and in more words."""
+        self._left_out: set[tuple[str, str]] = set()
+        """Items whose clip cannot be decoded, by task and item."""
 
     @property
     def work(self) -> dict[str, Any]:
@@ -157,11 +158,11 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         return self._work.as_facts()
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
-        answers = dict(self.generate_each(requests))
-        return [answers.get(place, GenerationResult(text="")) for place in range(len(requests))]
+        replies = dict(self.generate_each(requests))
+        return [GenerationResult(text=replies[place].text) for place in range(len(requests))]
 
-    def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, GenerationResult]]:
-        """Answers as they come, each with the place of its request; one to a clip that cannot be decoded is empty."""
+    def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, Reply]]:
+        """Replies as they come, each with the place of its request."""
         ordered = [question for group in group_by_clip(requests, self.task_dict) for question in group]
         size = self.batch_size_per_gpu
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
@@ -170,8 +171,8 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         bar = tqdm(total=len(requests), desc="shared_vllm", unit="item", disable=self.rank != 0)
         with bar:
             for part, videos in self._decode(parts):
-                for question, text in zip(part, self._send(part, videos), strict=True):
-                    yield question.place, GenerationResult(text=text)
+                for question, reply in zip(part, self._send(part, videos), strict=True):
+                    yield question.place, reply
                 bar.update(len(part))
 
     def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
@@ -201,18 +202,19 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         self._work.count("times decoded")
         return read_video(video.path, self.sampling, video.start, video.end, room)
 
-    def _send(self, questions: Sequence[ClipQuestion], decoded: Videos) -> list[str]:
-        """Answers to a batch; vLLM is not asked about a clip that cannot be decoded."""
+    def _send(self, questions: Sequence[ClipQuestion], decoded: Videos) -> list[Reply]:
+        """Replies to a batch; vLLM is not asked about a clip that cannot be decoded."""
         prompts: list[tuple[dict[str, Any], dict[str, Any]]] = []
         places = []
-        answers = [""] * len(questions)
+        replies = [Reply()] * len(questions)
         for place, question in enumerate(questions):
             try:
                 videos = [decoded[video].result() for video in question.videos]
             except UnreadableClip as error:
-                if (question.task, question.item) not in self.unanswered:
+                if (question.task, question.item) not in self._left_out:
                     logger.warning("{} of {} is not asked: {}", question.item, question.task, error)
-                self.unanswered[question.task, question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
+                self._left_out.add((question.task, question.item))
+                replies[place] = Reply(missing=UnscoredReason.UNREADABLE_CLIP, detail=str(error))
                 continue
             places.append(place)
             sampling = self._resolve_sampling_params(dict(question.generation))
@@ -220,8 +222,8 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
                 sampling["seed"] = question.seed
             prompts.append((self._prompt(question, videos), sampling))
         for place, text in zip(places, self._run_tp_synced(prompts, self._ask), strict=True):
-            answers[place] = text
-        return answers
+            replies[place] = Reply.of_response(text)
+        return replies
 
     def _ask(self, prompts: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[str]:
         if not prompts:

@@ -17,6 +17,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve, solve_frames
 from lmms_eval_tasks.utils.answers.losses import ClipLosses, losses_of
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.forms import OneOf
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -82,7 +83,6 @@ class Replay(RequestModel):
         self.allow_missing = self.arguments.missing == "unparsed"
         kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
         self.saved = agree(lambda: read_responses(self.source, kinds, self.allow_missing))
-        self.unanswered, self.cut_off = self.saved.unanswered, self.saved.cut_off
         if self.saved.note and self.rank == 0:
             logger.warning("{}", self.saved.note)
 
@@ -114,8 +114,8 @@ class Replay(RequestModel):
             "--model_args predictions=…,missing=unparsed"
         )
 
-    def answer(self, request: Request) -> str:
-        return self._find(request) or ""
+    def answer(self, request: Request) -> Reply:
+        return self._find(request) or Reply()
 
     def _clips(self, requests: Sequence[Request]) -> Iterator[str]:
         """Yield the clips of all items of the tasks that take losses, of which a run may ask a part."""
@@ -125,12 +125,12 @@ class Replay(RequestModel):
                 for name in names:
                     yield from table[name]
 
-    def _find(self, request: Request) -> str | None:
+    def _find(self, request: Request) -> Reply | None:
         if self.saved.by_clip and request.form is not AnswerForm.WORDS:
             clips = [request.doc[column] for column in request.columns]
             is_pair = request.form is AnswerForm.LOSSES
             if measured := losses_of(clips, self.saved.by_clip, request.doc["item_id"], is_pair):
-                return measured
+                return Reply(measured)
         return self.saved.find(request.task, request.doc["item_id"], request.sample)
 
 

@@ -131,7 +131,8 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     records = [{record.item_id: record for record in run.records[task]} for run in holders]
     logged = [{item.record.item_id: item.values for item in run.items_of(task)} for run in holders]
     responses = [
-        {item_id: read[1] for item_id, line in lines.items() if (read := read_item(line, task))} for lines in logged
+        {item_id: read[1][0].text for item_id, line in lines.items() if (read := read_item(line, task))}
+        for lines in logged
     ]
     first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
     ordered = list(dict.fromkeys(item_id for one in records for item_id in one))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -24,18 +25,11 @@ from lmms_eval_tasks.runs.run_files import (
     task_of,
 )
 from lmms_eval_tasks.utils.answers.losses import Loss
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import WholeText, read_json
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.scoring.record import (
-    CUT_OFF,
-    NOT_ASKED,
-    LogForm,
-    PredictionLines,
-    QuestionText,
-    Record,
-    UnscoredReason,
-)
+from lmms_eval_tasks.utils.scoring.record import LogForm, PredictionLines, QuestionText, Record
 
 ItemKey = tuple[str | None, str]
 """Task, None for any, and item id."""
@@ -50,31 +44,25 @@ class ClipLoss(LogForm):
 
 @dataclass(frozen=True)
 class SavedLine:
-    response: str
+    reply: Reply
     where: str
     kind: PredictionLines
 
 
 @dataclass
 class SavedResponses:
-    """Responses by task and item id, losses by the name of a clip, and responses to be joined with items by what was
-    asked."""
+    """Replies to each item's samples by task and item id, losses by the name of a clip, and replies to be joined with
+    items by what was asked."""
 
-    by_item: dict[ItemKey, str] = field(default_factory=dict)
+    by_item: dict[ItemKey, tuple[Reply, ...]] = field(default_factory=dict)
     by_clip: dict[str, float] = field(default_factory=dict)
     by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
-    unanswered: dict[ItemKey, tuple[UnscoredReason, str]] = field(default_factory=dict)
-    cut_off: set[ItemKey] = field(default_factory=set)
-    samples: dict[ItemKey, list[str]] = field(default_factory=dict)
     note: str = ""
 
-    def find(self, task: str, item_id: str, sample: int = 1) -> str | None:
-        """Return the response saved for an item of a task, the first where a sample has none; None without any."""
-        samples = self.samples.get((task, item_id), [])
-        if sample <= len(samples):
-            return samples[sample - 1]
-        own = self.by_item.get((task, item_id))
-        return own if own is not None else self.by_item.get((None, item_id))
+    def find(self, task: str, item_id: str, sample: int = 1) -> Reply | None:
+        """Return the reply saved for an item of a task, the first where a sample has none; None without any."""
+        replies = self.by_item.get((task, item_id)) or self.by_item.get((None, item_id)) or (None,)
+        return replies[sample - 1] if sample <= len(replies) else replies[0]
 
     def name_clips(self, clips: Iterable[str], source: Path) -> str | None:
         """Give losses their clips' whole names; return a message where a name fits several clips, or several fit one.
@@ -111,7 +99,7 @@ class SavedResponses:
             for item_id, asked in table.items():
                 lines = self.by_asked.get(asked, [])
                 if counts[asked] < len(lines) and self.find(task, item_id) is None:
-                    self.by_item[task, item_id] = lines[counts[asked]].response
+                    self.by_item[task, item_id] = (lines[counts[asked]].reply,)
                 counts[asked] += 1
             for asked, number in counts.items():
                 items.setdefault(asked, set()).add(number)
@@ -181,7 +169,7 @@ def read_responses(  # noqa: C901
             value = read if isinstance(read, dict) else {}
             if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
                 kind, (question, response) = predicted
-                saved.by_asked.setdefault(question, []).append(SavedLine(_encodable(response), where, kind))
+                saved.by_asked.setdefault(question, []).append(SavedLine(_as_reply(response), where, kind))
             elif (measured := _read_loss(value)) is not None:
                 clip, loss = measured
                 if clip in first_seen:
@@ -193,18 +181,8 @@ def read_responses(  # noqa: C901
                 key, _ = item
                 problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
             else:
-                key, response = item
+                key, saved.by_item[key] = item
                 first_seen[key] = where
-                saved.by_item[key] = _encodable(response)
-                said = value.get("resps", value.get("filtered_resps"))
-                if isinstance(said, list) and len(said) > 1 and all(isinstance(one, str) for one in said):
-                    saved.samples[key] = list(map(_encodable, said))
-                with suppress(ValueError):  # no record, or one of an earlier version
-                    record = Record.from_json(value["record"]) if value.get("record") else None
-                    if record and record.unscored_reason and record.is_silent([response]):
-                        saved.unanswered[key] = record.unscored_reason, record.detail
-                    if record and record.detail == CUT_OFF:
-                        saved.cut_off.add(key)
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
 
@@ -258,21 +236,35 @@ def _encodable(response: str) -> str:
     return response.encode("utf-8", "replace").decode("utf-8")
 
 
-def read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
-    """Return key and response of a plain line, or of a sample log's; None for any other line."""
+def read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, tuple[Reply, ...]] | None:
+    """Return key and replies of a plain line, or of a sample log's; None for any other line."""
     record = value.get("record")
     if record is None:
-        item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
+        item_id, said, own_task = value.get("id"), [value.get("response")], value.get("task", task)
         if not isinstance(own_task, str | None):
             return None
     else:
         item_id, own_task = record.get("item_id") if isinstance(record, dict) else None, task
         # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
-        response = value.get("resps", value.get("filtered_resps"))
-        while isinstance(response, list) and response:
-            response = response[0]
-        if isinstance(record, dict) and record.get("unscored_reason") == UnscoredReason.NO_CLIP.value:
-            response = NOT_ASKED
-    if isinstance(item_id, str) and isinstance(response, str):
-        return (own_task, item_id), response
-    return None
+        said = value.get("resps", value.get("filtered_resps"))
+        while isinstance(said, list) and said and isinstance(said[0], list):
+            said = said[0]
+    said = said if isinstance(said, list) else [said]
+    if not isinstance(item_id, str) or not said or not isinstance(said[0], str):
+        return None
+    if not all(isinstance(one, str) for one in said):
+        said = said[:1]
+    return (own_task, item_id), tuple(map(_as_reply, said, chain(_records(record), repeat(None))))
+
+
+def _records(value: object) -> Sequence[Record]:
+    """Return the records of a log's line, one for each sample; none of an earlier version's."""
+    try:
+        return Record.from_json(value).each if isinstance(value, dict) else ()
+    except ValueError:
+        return ()
+
+
+def _as_reply(response: str, record: Record | None = None) -> Reply:
+    response = _encodable(response)
+    return Reply.of_record(record, response) if record else Reply.of_response(response)

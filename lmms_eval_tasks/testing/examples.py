@@ -24,13 +24,14 @@ from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import aggregate
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, Limits, ReplyCache, Sampling
-from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, Record
+from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
 
 Configuration = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -118,7 +119,8 @@ class ExampleRun:
     def grade(self, row: Row, response: Any) -> dict[str, Any]:
         """The record of a response, with an entry for each score; rows say of their set only whether it is a sample."""
         self.state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
-        items: dict[str, Any] = self.bound["process_results"](row, [response])
+        said = Reply(missing=UnscoredReason.NO_CLIP) if response == NOT_ASKED else response
+        items: dict[str, Any] = self.bound["process_results"](row, [said])
         return items
 
     def scores(self, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -184,6 +186,8 @@ def score_items(
     return {name: None if one is None else round(float(one), 9) for name, one in scores.items()}, evaluation.asked
 
 
+NOT_ASKED = "<not asked: the clip is missing>"
+"""Stands for the reply to an item whose clip is missing."""
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""
 NO_LETTER = "-"

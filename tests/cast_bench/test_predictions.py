@@ -34,7 +34,8 @@ def joined(found: SavedResponses, *asked: QuestionText) -> tuple[str | None, lis
     """The message of joining lines with a task's items, and the response of each item."""
     items = {f"{place:02}": one for place, one in enumerate(asked)}
     message = found.join({"task": items}, Path("p.jsonl"))
-    return message, [found.find("task", item_id) for item_id in items]
+    replies = [found.find("task", item_id) for item_id in items]
+    return message, [reply and reply.text for reply in replies]
 
 
 def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> None:

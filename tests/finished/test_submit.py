@@ -20,9 +20,10 @@ from task_states import aggregations, docs_of, task_state
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.host.tasks import running
 from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 FIRST = {
     "causalvqa_paired": "7_0",
@@ -129,7 +130,8 @@ def test_a_part_of_the_release_is_no_submission(
 @pytest.mark.usefixtures("here")
 def test_a_run_without_all_items_is_submitted_only_when_told(expected: Expected) -> None:
     def skipping(task: str) -> Answer:
-        return lambda doc: NOT_ASKED if doc["item_id"] == FIRST.get(task) else EVERY[task](doc)
+        missing = Reply(missing=UnscoredReason.NO_CLIP)
+        return lambda doc: missing if doc["item_id"] == FIRST.get(task) else EVERY[task](doc)
 
     write_hook_run(Path("limited"), {task: EVERY[task] for task in (*MVP_MINI[:2], "cast_bench")}, limit=1)
     write_hook_run(Path("skipping"), {task: skipping(task) for task in EVERY})

@@ -24,7 +24,8 @@ from lmms_eval_tasks.host.saving import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
-from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
+from lmms_eval_tasks.utils.answers.reply import Reply
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 FIRST, SECOND = "as written", "otherwise"
 EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -106,7 +107,8 @@ def test_items_that_cannot_be_asked(own_world: Path) -> None:
     assert f"Expected item {doc['item_id']} to have options, which the prompt mcq_letter" in message
     state = task_state(PAIRED)
     doc = docs_of(state)[0]
-    record = state.process_results(doc, [NOT_ASKED])["record"]
+    record = state.process_results(doc, [Reply(missing=UnscoredReason.NO_CLIP)])["record"]
+    assert not state.silent, "nobody asked it in vain"
     assert (record["outcome"], record["unscored_reason"], record["answered"]) == ("unscored", "no clip", None)
     # Records say of which set the rows are that were opened, also where others are prepared meanwhile.
     manifest = own_world / "causalvqa" / "manifest.json"

@@ -119,20 +119,18 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     assert (failed.why, spent.why, failed.answered) == ("failed: busy (B)", "budget spent", None)
     scores = state.process_results(second, ["[LMMS_EVAL_BUDGET_EXCEEDED]"])
     assert scores["unscored_rate"] == 100 and scores["unparsed_rate"] is None
-    assert describe_silence(state.evaluation) == (
+    assert describe_silence([state]) == (
         "Nothing was answered, so no result was saved: 2 items have no answer: failed: busy (B) (1); budget spent (1). "
         "The same command asks again."
     )
-    state.evaluation.unanswered.clear()
     silent = grade(first, "")
     assert (silent.outcome.value, silent.detail) == ("unparsed", "empty"), "a model may say nothing"
     with pytest.raises(ValueError, match=r"^graded: $"):
         state.grade_first(first, [""], refuse)
-    assert state.evaluation.is_heard
+    assert state.is_heard
     # Where answers are kept without grading, too.
     for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
-        state.evaluation.unanswered.clear()
-        state.requests = requests(text, 1, first["item_id"])
+        state.begin(requests(text, 1, first["item_id"]))
         assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
 
 
@@ -200,12 +198,11 @@ def clips(home: Path, tmp_path: Path) -> list[Path]:
 def answers_of(model: Model, *more: Any) -> tuple[list[str], dict[Any, Any]]:
     """A model's answers about its clips, and what is unanswered and why."""
     noted: dict[int, Reply] = {}
-    of_task = SimpleNamespace(note=lambda document, sample, reply: noted.update({document: reply}))
+    of_task: Any = SimpleNamespace(note=lambda document, sample, reply: noted.update({document: reply}))
     task = asking.stand_in_task(clips=lambda row: (row["clip"],))
-    task.requests = of_task
     evaluation = Evaluation(tasks={"ours": task})
     requests = [asking.request(doc) for doc in range(3)]
-    said = asking.ask(model, [*requests, *more], NotedReplies(evaluation), UnreadableClips(model, evaluation))
+    said = asking.ask(model, [*requests, *more], NotedReplies({"ours": of_task}), UnreadableClips(model, evaluation))
     names = [row["item_id"] for row in model.task_dict["ours"]["test"]]
     return said, {("ours", names[document]): reply.why for document, reply in noted.items()}
 
@@ -274,10 +271,9 @@ def test_a_line_of_a_log_gives_its_reply_again(tmp_path: Path) -> None:
     ]
     log = tmp_path / f"20260101_000000_samples_{TASK}.jsonl"
     log.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
-    saved = read_responses(log)
-    assert saved.cut_off == {(TASK, "cut")}
-    assert saved.unanswered == {(TASK, "blocked"): (UnscoredReason.BLOCKED, "content_filter")}
     replies = [Reply.of_record(Record.from_json(one["record"]), one["resps"][0]) for one in lines]
+    saved = read_responses(log)
+    assert [saved.find(TASK, one["record"]["item_id"]) for one in lines] == replies, "a replay gives the same"
     assert [reply.cut_off for reply in replies] == [False, True, False, False, False]
     assert [reply.silence for reply in replies] == ["", "", COUNTED, "", ""]
     blocked = UnscoredReason.BLOCKED, "content_filter"
@@ -328,12 +324,13 @@ class Documents(list[dict[str, str]]):
         return SimpleNamespace(to_dict=lambda: {name: [row[name] for row in self]})
 
 
-def requests(text: str, tokens: int | None, item: str = "item", limit: Any = LIMIT) -> TaskRequests:
+def requests(text: str, tokens: int | None, item: str = "item", limit: Any = LIMIT, model: Any = None) -> TaskRequests:
     """The requests of a task with one item, and the model's answer to it."""
     counts = None if tokens is None else TokenCounts(output_tokens=tokens)
     request = SimpleNamespace(doc_id=0, resps=[text], token_counts=[counts])
     config = SimpleNamespace(generation_kwargs={"max_new_tokens": limit})
-    return TaskRequests(SimpleNamespace(eval_docs=Documents([{"item_id": item}]), instances=[request], config=config))
+    task = SimpleNamespace(eval_docs=Documents([{"item_id": item}]), instances=[request], config=config)
+    return TaskRequests(task, model)
 
 
 def words(text: str, **_: Any) -> dict[str, list[str]]:
@@ -349,17 +346,17 @@ def test_an_answer_that_used_all_its_tokens_was_cut_off() -> None:
         (0, LIMIT, None, True),  # a server whose reasoning is no part of the text
     ):
         model, text = SimpleNamespace(tokenizer=tokenizer), "word " * said
-        assert requests(text, tokens).is_cut_off("item", model) is is_cut_off
-        assert not requests(text, tokens).is_cut_off("of another rank", model)
-        assert requests(text, tokens, limit=str(LIMIT)).is_cut_off("item", model) is is_cut_off
-        assert not requests(text, tokens, limit="many").is_cut_off("item", model)
+        for limit, ends in ((LIMIT, is_cut_off), (str(LIMIT), is_cut_off), ("many", False)):
+            replies = requests(text, tokens, limit=limit, model=model)
+            assert (reply := replies.find("item")) and (reply.text, reply.cut_off) == (text, ends)
+            assert replies.find("of another rank") is replies.find("item", sample=2) is None
 
 
 def test_what_it_weighs_is_not_read_and_its_record_says_why(world: Path) -> None:
     def graded(text: str, cut_off: bool, key: str | None = "B") -> Record:
         state = task_state(TASK)
         doc = {**docs_of(state)[0], "answer": key}
-        state.requests = requests(text, LIMIT if cut_off else 1, doc["item_id"])
+        state.begin(requests(text, LIMIT if cut_off else 1, doc["item_id"]))
         return Record.from_json(json.loads(json.dumps(state.process_results(doc, [text])["record"])))
 
     assert (graded(WEIGHED, False).answered, graded(WEIGHED, False).detail) == ("B", "")

@@ -25,6 +25,7 @@ from lmms_eval_tasks.models.shared_prefix.inputs import reference_positions
 from lmms_eval_tasks.models.shared_prefix.model import SharedPrefix, generation_arguments
 from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
 from lmms_eval_tasks.sample.drawn_clips import write_clip
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.clips import FrameOrder, ReorderedClip
@@ -308,7 +309,7 @@ def test_questions_are_grouped_by_clip_and_order(load: Load, clips: list[Path]) 
     model = load("qwen2_5_vl", mode="fast")
     model.task_dict = documents
     answers = [getattr(answer, "text", answer) for answer in model.generate_until(requests)]
-    assert not model.unanswered and all(answers)
+    assert all(answers)
     assert model.work["counts"]["times encoded"] == 3
 
 
@@ -323,18 +324,23 @@ def test_a_clip_that_cannot_be_read_in_order_is_unreadable(load: Load, tmp_path:
 OUT_OF_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
 
-def answers_by_item(model: SharedPrefix, clips: list[Path], questions: int = 2) -> dict[str, str]:
+def replies_by_item(model: SharedPrefix, clips: list[Path], questions: int = 2) -> dict[str, Reply]:
     requests, documents = ask(clips, questions)
     model.task_dict = documents
-    responses = model.generate_until(requests)
     items = [documents["one"]["test"][request.doc_id]["item_id"] for request in requests]
-    return {
-        item: getattr(response, "text", response) for item, response in zip(items, responses, strict=True)
-    }  # fmt: skip
+    return {items[place]: reply for place, reply in sorted(model.generate_each(requests))}
 
 
-def reasons(model: SharedPrefix) -> dict[str, UnscoredReason]:
-    return {item: reason for (_, item), (reason, _) in model.unanswered.items()}
+def answers_by_item(model: SharedPrefix, clips: list[Path], questions: int = 2) -> dict[str, str]:
+    return {item: reply.text for item, reply in replies_by_item(model, clips, questions).items()}
+
+
+def reasons(replies: dict[str, Reply]) -> dict[str, UnscoredReason]:
+    return {item: reply.missing for item, reply in replies.items() if reply.missing}
+
+
+def texts(replies: dict[str, Reply]) -> dict[str, str]:
+    return {item: reply.text for item, reply in replies.items()}
 
 
 @pytest.fixture(scope="module")
@@ -361,9 +367,9 @@ def test_a_clip_that_cannot_be_decoded_is_left_out(
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(clips[1].read_bytes()[:300])
     model = load("qwen2_5_vl", mode="fast")
-    answers = answers_by_item(model, [clips[0], broken, clips[2]])
-    assert reasons(model) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.UNREADABLE_CLIP)
-    assert answers == {**right, "1.0": "", "1.1": ""}
+    replies = replies_by_item(model, [clips[0], broken, clips[2]])
+    assert reasons(replies) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.UNREADABLE_CLIP)
+    assert texts(replies) == {**right, "1.0": "", "1.1": ""}
 
 
 @pytest.mark.slow
@@ -384,9 +390,9 @@ def test_a_clip_for_which_there_is_no_memory_is_asked_again_once_others_are_answ
     calls: list[int] = []
     spoil(monkeypatch, method, lambda *_: calls.append(1) or len(calls) in fails, OUT_OF_MEMORY)
     model = load("qwen2_5_vl", mode=mode)
-    answers = answers_by_item(model, clips)
-    assert reasons(model) == dict.fromkeys(left_out, UnscoredReason.OUT_OF_MEMORY)
-    assert answers == {**right, **dict.fromkeys(left_out, "")} and len(calls) == all_calls
+    replies = replies_by_item(model, clips)
+    assert reasons(replies) == dict.fromkeys(left_out, UnscoredReason.OUT_OF_MEMORY)
+    assert texts(replies) == {**right, **dict.fromkeys(left_out, "")} and len(calls) == all_calls
 
 
 def test_out_of_memory_halves_how_many_are_answered_at_once(
@@ -397,7 +403,7 @@ def test_out_of_memory_halves_how_many_are_answered_at_once(
     model = load("qwen2_5_vl", mode="fast")
     assert answers_by_item(model, clips) == right
     assert sizes == [6, 3, 2, 1, 3, 2, 1]
-    assert model.facts["questions at once"] == "up to 2" and not model.unanswered
+    assert model.facts["questions at once"] == "up to 2"
 
 
 def test_one_question_that_fails_costs_its_own_answer(
@@ -407,10 +413,10 @@ def test_one_question_that_fails_costs_its_own_answer(
         monkeypatch, "generate_alone", lambda clip, text, _: text is clip.texts[1], RuntimeError("shapes differ by 3")
     )
     model = load("qwen2_5_vl", mode="safe")
-    answers = answers_by_item(model, clips[:1])
-    assert reasons(model) == {"0.1": UnscoredReason.FAILED}
-    assert model.unanswered["one", "0.1"][1] == "RuntimeError: shapes differ by 3"
-    assert answers == {"0.0": right["0.0"], "0.1": ""}
+    replies = replies_by_item(model, clips[:1])
+    assert reasons(replies) == {"0.1": UnscoredReason.FAILED}
+    assert replies["0.1"].detail == "RuntimeError: shapes differ by 3"
+    assert texts(replies) == {"0.0": right["0.0"], "0.1": ""}
 
 
 def test_a_run_in_which_clip_after_clip_fails_alike_ends(

@@ -26,6 +26,7 @@ from lmms_eval_tasks.models import shared_vllm as shared_vllm_module
 from lmms_eval_tasks.models import shared_vllm as videos
 from lmms_eval_tasks.models.shared_vllm import VideoSampling, read_video
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clips import FrameOrder, ReorderedClip, write_placeholder
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -67,15 +68,24 @@ def build(vllm: Any, checkpoint: Path) -> Callable[..., Any]:
     return build
 
 
-def ask(model: Any, *asked: tuple[str, list[Any]], generation: dict[str, Any] | None = None) -> list[str]:
-    """Answers to questions of tasks, each (task, what is shown); the question of place n is ``qn``."""
+def requests_of(model: Any, *asked: tuple[str, list[Any]], generation: dict[str, Any] | None = None) -> list[Instance]:
     requests = []
     for place, (task, shown) in enumerate(asked):
         docs = model.task_dict.setdefault(task, {"test": []})["test"]
         docs.append({"item_id": f"item-{place}", "shown": shown, "question": f"Q:q{place}"})
         arguments = ("", messages_of, generation or {"max_new_tokens": 8, "until": []}, len(docs) - 1, task, "test")
         requests.append(request_of(arguments))
-    return [result.text for result in model.generate_until(requests)]
+    return requests
+
+
+def ask(model: Any, *asked: tuple[str, list[Any]], generation: dict[str, Any] | None = None) -> list[str]:
+    """Answers to questions of tasks, each (task, what is shown); the question of place n is ``qn``."""
+    return [result.text for result in model.generate_until(requests_of(model, *asked, generation=generation))]
+
+
+def replies_of(model: Any, *asked: tuple[str, list[Any]]) -> dict[int, Reply]:
+    """Replies to the same, by place."""
+    return dict(model.generate_each(requests_of(model, *asked)))
 
 
 def request_of(arguments: tuple[Any, ...]) -> Instance:
@@ -180,7 +190,7 @@ def test_pictures_several_clips_placeholders_and_nothing_at_all(
     shown = [[new("L", (32, 32), 3)], [], [clips["a"], clips["b"]], [clips["a"]] * 2, [tmp_path / "placeholder.mp4"]]
     model = build("nframes=4", batch_size=8)
     answers = ask(model, *(("t", one) for one in shown), ("other", shown[-1]))
-    assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(6)] and not model.unanswered
+    assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(6)]
     sent = {prompt["prompt"].split("Q:")[1][:2]: prompt for prompt in model.client.prompts}
     assert sent["q0"].keys() == {"prompt", "multi_modal_data", "multi_modal_uuids"}
     assert sent["q0"]["multi_modal_uuids"] == {"image": [None]} and sent["q1"].keys() == {"prompt"}
@@ -202,10 +212,11 @@ def test_a_clip_that_cannot_be_decoded_harms_no_other(
     answers = ask(model, ("t", [clips["a"]]), ("t", [broken]), ("u", [gone]), ("t", [clips["b"]]), ("u", [broken]))
     assert [answer.split()[:1] for answer in answers] == [["q0"], [], [], ["q3"], []]
     assert len(model.client.prompts) == 2
-    assert {key: reason for key, (reason, _) in model.unanswered.items()} == dict.fromkeys(
-        [("t", "item-1"), ("u", "item-2"), ("u", "item-4")], UnscoredReason.UNREADABLE_CLIP
-    )
-    assert str(broken) in model.unanswered["t", "item-1"][1]
+    replies = replies_of(model, ("t", [broken]), ("t", [clips["a"]]), ("u", [gone]))
+    assert [replies[place].missing for place in range(3)] == [
+        UnscoredReason.UNREADABLE_CLIP, None, UnscoredReason.UNREADABLE_CLIP
+    ]  # fmt: skip
+    assert str(broken) in replies[0].detail and replies[1].text.startswith("q1")
 
 
 def test_generation_is_that_of_the_hosts_model(build: Callable[..., Any], clips: dict[str, Path]) -> None:

@@ -37,6 +37,7 @@ from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -47,7 +48,7 @@ from lmms_eval_tasks.utils.reporting.drawing import FigureFile, figure_files, pa
 from lmms_eval_tasks.utils.reporting.figure import DotPlot, Figure
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 SAMPLE_NOTE = "SAMPLE DATA, not the benchmark: made up"
 
@@ -190,7 +191,7 @@ def test_odd_answers_are_shown(tmp_path: Path) -> None:
         return write_sample_run(tmp_path / name, list(tasks), answer)
 
     # What could not be scored says why, and nothing is broken down where nothing is scored.
-    page = page_of(write("mute", lambda task, doc: NOT_ASKED, "yocausal_vlm", TASK))
+    page = page_of(write("mute", lambda task, doc: Reply(missing=UnscoredReason.NO_CLIP), "yocausal_vlm", TASK))
     for task in ("yocausal_vlm", TASK):
         answers = [item[9][0] for item in block(page, task)["items"]]
         assert all(answer[0] == OUTCOMES.index("unscored") and answer[3]["why"] == "no clip" for answer in answers)

@@ -31,10 +31,11 @@ from lmms_eval_tasks.runs.scores import (
     scores_text,
     unshown_chance,
 )
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
-from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, PredictionLines
+from lmms_eval_tasks.utils.scoring.record import PredictionLines
 
 
 @pytest.fixture
@@ -155,10 +156,11 @@ def test_lines_of_a_file_serve_the_task_that_they_name_or_every_one(tmp_path: Pa
     )
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     saved = read_responses(path)
-    assert [saved.find("one", item) for item in ("q_0", "q_1", "named", "other")] == ["A", "", "B", None]
-    assert [saved.find("two", item) for item in ("q_0", "named")] == ["A", None]
+    replies = [Reply("A"), Reply(""), Reply("B"), None]
+    assert [saved.find("one", item) for item in ("q_0", "q_1", "named", "other")] == replies
+    assert [saved.find("two", item) for item in ("q_0", "named")] == [Reply("A"), None]
     # A lone surrogate is replaced.
-    assert saved.find("one", "torn") == "? é \U0001f600"
+    assert saved.find("one", "torn") == Reply("? é \U0001f600")
     # A folder that holds nothing, and every bad line of a file.
     kinds = [PredictionLines(lambda line: None, fields="a guess", options="")]
     path.write_bytes(b'{"id": "q", "response": "A"}\n[1]\nnot json\n\xff\xfe\n{"id": "q", "response": "B"}\n')
@@ -171,14 +173,11 @@ def test_of_several_logs_in_a_folder_those_of_one_run_are_replayed(tmp_path: Pat
     write(tasks / "m" / "d_samples_one.jsonl", logged("q"))
     write(tasks / "m" / "d_samples_two.jsonl", logged("q", resps=[["<think>x</think>B"]], filtered_resps="B"))
     saved = read_responses(tasks)
-    assert (saved.find("one", "q"), saved.find("two", "q")) == ("A", "<think>x</think>B")
-    # An item that was never asked stays so.
-    line = {"record": {"item_id": "q", "unscored_reason": "no clip"}, "filtered_resps": "A"}
-    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") == NOT_ASKED
+    assert (saved.find("one", "q"), saved.find("two", "q")) == (Reply("A"), Reply("<think>x</think>B"))
     write(one / "20261101_samples_one.jsonl", logged("q"))
     write(one / "20261102_samples_one.jsonl", logged("q", filtered_resps="B"))
     saved = read_responses(one)
-    assert saved.find("one", "q") == "B"
+    assert saved.find("one", "q") == Reply("B")
     # Two models are not mixed.
     for model in ("this", "that"):
         write(two / model / "20261101_samples_one.jsonl", logged("q"))

@@ -18,6 +18,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.answers.reply import Reply
 
 Doc = Mapping[str, Any]
 Answer = Callable[[str, Doc], str]
@@ -71,8 +72,9 @@ def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:
         lines = []
         for doc in docs_of(state):
             said = answer(task, doc)
+            text = said.text if isinstance(said, Reply) else said
             values = state.process_results(doc, [said])
-            lines.append(json.dumps({**values, "filtered_resps": said, "input": doc["question"]}))
+            lines.append(json.dumps({**values, "filtered_resps": text, "input": doc["question"]}))
         (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 

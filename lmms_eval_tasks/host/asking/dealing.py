@@ -277,9 +277,6 @@ class ClipDealer(AskingStage):
         for answered in ranks.deliver(returned):
             for number, reply in answered.items():
                 answers[places[number]] = reply
-        own = self._evaluation.unanswered | (getattr(self._model, "unanswered", None) or {})
-        for unanswered in ranks.gather(own):
-            self._evaluation.unanswered |= unanswered
         return answers
 
     def _even_out(self, asked: list[Any], ours: Sequence[Any], ranks: Exchange) -> list[Any]:

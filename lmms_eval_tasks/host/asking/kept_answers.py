@@ -218,9 +218,9 @@ class KeptAnswers(AskingStage):
         each, alone, lock = hasattr(self._model, EACH), sends_each_alone(self._model), Lock()
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=each or not is_first) as bar:
 
-            def take(place: int, reply: Reply | None, keep: bool = True) -> None:
+            def take(place: int, reply: Reply, keep: bool = True) -> None:
                 with lock:
-                    if answers[place] is None and reply is not None:
+                    if answers[place] is None:
                         answers[place] = reply
                         bar.update()
                         if keep and (item := asked_items[place]):

@@ -17,7 +17,8 @@ from lmms_eval_tasks.utils.core.text import secret_forms
 GENERATE = "generate_until"
 """The method by which a model answers every one of our tasks."""
 EACH = "generate_each"
-"""A model's method that gives answers as they come, if it has one; its `generate_until` then calls it."""
+"""A model's method that gives answers as they come, with the places of their requests, if it has one; it is then asked
+by this one alone."""
 PADDING = "__padding_only__"
 """The entry of a request's metadata that lmms-eval gives those that are there only so that ranks have as many."""
 
@@ -88,14 +89,17 @@ class AskedModel:
         if not requests and not is_ours(type(self._model)):
             return []
         if hasattr(self._model, EACH):
-            return list(map(self._read, generate(requests)))
+            replies = dict(self._model.generate_each(requests))
+            return [replies.get(place) or Reply() for place in range(len(requests))]
         with self._calling(requests):
             return list(map(self._read, generate(requests)))
 
-    def _call_each(self, generate: Callable[[list[Any]], Iterator[Any]], requests: list[Any]) -> Iterator[Any]:
+    def _call_each(
+        self, generate: Callable[[list[Any]], Iterator[Any]], requests: list[Any]
+    ) -> Iterator[tuple[int, Reply]]:
         with self._calling(requests):
             for number, response in generate(requests):
-                yield number, None if response is None else self._read(response)
+                yield number, self._read(response)
 
     def _read(self, response: Any) -> Reply:
         return read_response(response, self._secrets)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding, sec
 from lmms_eval_tasks.host.model.identity import find_arguments, is_ours
 from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
-from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests, TaskState
 from lmms_eval_tasks.host.tasks.task_view import describe_seen
 from lmms_eval_tasks.utils.answers.reply import EMPTY, Finish, Reply
 from lmms_eval_tasks.utils.core.text import first_line
@@ -33,15 +33,15 @@ from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 class NotedReplies(AskingStage):
     """Notes, for who grades an item, what its text and counts do not say of a reply."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
+    def __init__(self, tasks: Mapping[str, TaskRequests]) -> None:
+        self._tasks = tasks
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         replies = ask(requests)
         for request, reply in zip(requests, replies, strict=True):
-            state = self._evaluation.tasks.get(request.task_name)
-            if state and state.requests and not reply.is_plain and not is_padding(request):
-                state.requests.note(request.doc_id, sample_of(request), reply)
+            of_task = self._tasks.get(request.task_name)
+            if of_task and not reply.is_plain and not is_padding(request):
+                of_task.note(request.doc_id, sample_of(request), reply)
         return replies
 
 
@@ -78,14 +78,15 @@ class FailedRequests(AskingStage):
         return reply if is_heard or not self._heard else Reply.failed(self._heard[-1], reply.counts, self._secrets)
 
 
-def describe_silence(evaluation: Evaluation) -> str | None:
+def describe_silence(tasks: Sequence[TaskState]) -> str | None:
     """Return why a run is not worth saving, in which nothing was answered; None of any other run."""
-    is_heard = any(gather_objects(evaluation.is_heard))
-    unanswered = {item: why for rank in gather_objects(evaluation.unanswered) for item, why in rank.items()}
-    if not unanswered:
+    is_heard = any(gather_objects(any(state.is_heard for state in tasks)))
+    own = {(state.name, item): why for state in tasks for item, why in state.silent.items()}
+    silent = {item: why for rank in gather_objects(own) for item, why in rank.items()}
+    if not silent:
         return None
-    number = f"{len(unanswered):,} {'item has' if len(unanswered) == 1 else 'items have'} no answer"
-    texts = Counter(": ".join(filter(None, (reason.value, detail))) for reason, detail in unanswered.values())
+    number = f"{len(silent):,} {'item has' if len(silent) == 1 else 'items have'} no answer"
+    texts = Counter(": ".join(filter(None, (reason.value, detail))) for reason, detail in silent.values())
     reasons = [f"{text} ({count:,})" if len(texts) > 1 else text for text, count in texts.most_common(3)]
     why = "; ".join(reasons).rstrip(".")
     if is_heard:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loguru import logger
 
@@ -36,7 +36,7 @@ from lmms_eval_tasks.utils.answers.hooks import (
     is_hook,
 )
 from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning, why_unread
-from lmms_eval_tasks.utils.answers.reply import LENGTH, Reply, Why
+from lmms_eval_tasks.utils.answers.reply import Reply, Why
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
 from lmms_eval_tasks.utils.benchmark.views import View, find_view
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -48,7 +48,6 @@ from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_set
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
 from lmms_eval_tasks.utils.scoring.record import (
     CUT_OFF,
-    NOT_ASKED,
     GradedItem,
     Outcome,
     Record,
@@ -76,8 +75,6 @@ class Evaluation(task_view.Asked):
     kept_places: frozenset[int] = frozenset()
     spent: Counter[tuple[str, str]] = field(default_factory=Counter)
     shown_last: tuple[str, Sequence[Any]] | None = None
-    unanswered: dict[tuple[str, str], Why] = field(default_factory=dict)
-    is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: dict[frozenset[tuple[str, Any]], Sequence[GradedItem]] = field(default_factory=dict)
     records: dict[str, tuple[Record, ...]] = field(default_factory=dict)
@@ -210,11 +207,18 @@ LEAST_TOKENS = 0.9
 """Share of its tokens that the text of an answer that was cut off has; a few are lost where it is read again."""
 
 
-class TaskRequests:
-    """lmms-eval's requests of a task on this rank, once they were answered."""
+class Replies(Protocol):
+    """The replies to the items of a task."""
 
-    def __init__(self, task: Any) -> None:
-        self._task = task
+    def find(self, item_id: str, sample: int = 1) -> Reply | None:
+        """The reply to one sample of an item; None where it is not known here."""
+
+
+class TaskRequests:
+    """The replies to lmms-eval's requests of a task on this rank, before any filter, once they were answered."""
+
+    def __init__(self, task: Any, model: Any) -> None:
+        self._task, self._model = task, model
         self._noted: dict[tuple[int, int], Reply] = {}
         """Replies of which more is known than their texts and counts, by document and sample."""
 
@@ -226,19 +230,16 @@ class TaskRequests:
         items = self._task.eval_docs.select_columns("item_id").to_dict()["item_id"]
         return {items[request.doc_id]: request for request in self._task.instances}
 
-    def reply(self, item_id: str, sample: int = 1) -> Reply | None:
-        """Return the model's reply to a sample, before any filter, or None if the item was not asked here."""
+    def find(self, item_id: str, sample: int = 1) -> Reply | None:
         request = self._by_item.get(item_id)
         if request is None or len(request.resps) < sample:
             return None
         counts = request.token_counts[sample - 1] if len(request.token_counts) >= sample else None
-        return self._noted.get((request.doc_id, sample)) or Reply.of_response(request.resps[sample - 1], counts)
+        reply = self._noted.get((request.doc_id, sample)) or Reply.of_response(request.resps[sample - 1], counts)
+        return reply.used_all() if not reply.missing and self._used_all(reply) else reply
 
-    def is_cut_off(self, item_id: str, model: Any, sample: int = 1) -> bool:
-        """Whether the reply to a sample used all of its tokens, as a server says or lmms-eval counts them."""
-        reply = self.reply(item_id, sample)
-        if reply is None or reply.cut_off:
-            return reply is not None
+    def _used_all(self, reply: Reply) -> bool:
+        """Whether a reply used all of its tokens, as lmms-eval counts them."""
         counts, text = reply.counts, reply.text
         try:
             limit = int((self._task.config.generation_kwargs or {}).get("max_new_tokens") or 0)
@@ -247,8 +248,8 @@ class TaskRequests:
         if not (limit and counts and (counts.output_tokens or 0) >= limit):
             return False
         # Adapters count what pads an answer in its batch: one that is much shorter was not cut off.
-        tokenizer = get_nested_attr(model, "tokenizer")
-        if callable(tokenizer) and not is_ours(type(model)):
+        tokenizer = get_nested_attr(self._model, "tokenizer")
+        if callable(tokenizer) and not is_ours(type(self._model)):
             with suppress(Exception):  # a tokenizer of another kind
                 return len(tokenizer(text, add_special_tokens=False)["input_ids"]) >= LEAST_TOKENS * limit
         return True
@@ -282,7 +283,10 @@ class TaskState(RunningTask):
         self.shown = task_view.TaskView(self.view, self.benchmark, pointer, evaluation)
         self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
         self.verdicts: Grader | None = None
-        self.requests: TaskRequests | None = None
+        self.replies: Replies | None = None
+        self.silent: dict[str, Why] = {}
+        """The items that were asked in vain, and why."""
+        self.is_heard = False
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self.asks_alike = False
@@ -290,6 +294,10 @@ class TaskState(RunningTask):
         self._scores: defaultdict[str, deque[float | int | None]] = defaultdict(deque)
         """Score to its values that lmms-eval has not asked for yet, one for each of the task's filters."""
         self._settings: TaskSettings | None = None
+
+    def begin(self, replies: Replies) -> None:
+        """Begin to grade, by the replies to the task's items."""
+        self.replies, self.silent, self.is_heard = replies, {}, False
 
     def __deepcopy__(self, memo: object) -> TaskState:
         """Return the same state: lmms-eval copies a task's configuration where it prints it."""
@@ -359,11 +367,7 @@ class TaskState(RunningTask):
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
         said = results or [""]
-        facts = doc.get(task_view.SAMPLES) or [{}] * len(said)
-        graded = [
-            self._grade({**doc, **of_sample}, response, number, grade, several=len(said) > 1)
-            for number, (of_sample, response) in enumerate(zip(facts, said, strict=True), start=1)
-        ]
+        graded = [self._grade(doc, response, number, grade) for number, response in enumerate(said, start=1)]
         record, *others = (
             replace(one.record, sample=number if len(said) > 1 else None) for number, one in enumerate(graded, start=1)
         )
@@ -373,53 +377,31 @@ class TaskState(RunningTask):
             items[SUBMISSION_ROWS] = replace(graded[0], record=record).to_json()
         return items
 
-    def _grade(self, doc: Row, response: Any, sample: int, grade: Grade, several: bool) -> GradedItem:
+    def _grade(self, doc: Row, response: object, sample: int, grade: Grade) -> GradedItem:
         """Return what one response to an item is graded as, and note where it is none."""
-        reply, frame = self._find_reply(doc, response, sample, several), None
+        found = self.replies.find(doc["item_id"], sample) if self.replies else None
+        reply, frame = found or Reply.of_response(response), None
         if reply.missing:
-            self.evaluation.unanswered[self.name, doc["item_id"]] = reply.missing, reply.detail
-        elif task_view.REPLY not in doc and self.view.name and self.evaluation.clips_needed and doc["asked"]:
+            if reply.missing is not UnscoredReason.NO_CLIP:
+                self.silent[doc["item_id"]] = reply.missing, reply.detail
+        elif not doc["asked"]:
+            reply = Reply(missing=UnscoredReason.NO_CLIP)
+        elif self.view.name and self.evaluation.clips_needed:
             frame, why = self.shown.look_back(doc)
             reply = replace(reply, missing=why[0], detail=why[1]) if why else reply
         if reply.cut_off:
             doc = {**doc, "cut_off": True}
-        if reply.missing or response == NOT_ASKED:
-            graded = grade({**doc, "asked": False}, "", self)
-        else:
-            graded = grade(doc, response, self)
-        record = graded.record
         if reply.missing:
-            record = replace(record, unscored_reason=reply.missing, detail=reply.detail)
-        elif record.outcome is Outcome.UNPARSED or not record.detail:
-            thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
-            if thinks or reply.cut_off:
-                record = replace(record, detail=CUT_OFF)
-            elif record.outcome is Outcome.UNPARSED:
-                record = replace(record, detail=record.detail or reply.silence)
-        if record.outcome is Outcome.UNPARSED and not record.unparsed_reason:
-            record = replace(record, unparsed_reason=why_unread(response, reply.cut_off))
+            graded = grade({**doc, "asked": False}, "", self)
+            record = replace(graded.record, unscored_reason=reply.missing, detail=reply.detail)
+        else:
+            text = response if isinstance(response, str) else ""
+            graded = grade(doc, text, self)
+            record = _explain(graded.record, reply, text)
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
-        self.evaluation.is_heard |= not record.unanswered
+        self.is_heard |= not record.unanswered
         return replace(graded, record=record)
-
-    def _find_reply(self, doc: Row, response: Any, sample: int, several: bool) -> Reply:
-        """Return the reply that a response is of, and that of a finished run as its log has it."""
-        if task_view.REPLY in doc:
-            return doc[task_view.REPLY]  # type: ignore[no-any-return]
-        key, asked = (self.name, doc["item_id"]), self.requests
-        reply = asked.reply(key[1], sample) if asked else None
-        if reply is None:
-            reply = Reply() if response == NOT_ASKED else Reply.of_response(response)
-        # Models of ours, and replays of logs, say by themselves which items they gave no whole answer to.
-        own: Mapping[tuple[str, str], Why] = getattr(self.model, "unanswered", None) or {}
-        why = own.get(key) or self.evaluation.unanswered.get(key)
-        if why and not reply.missing and not (several and reply.text):  # another sample of the item had no answer
-            reply = replace(reply, missing=UnscoredReason(why[0]), detail=why[1])
-        used_all = asked is not None and asked.is_cut_off(key[1], self.model, sample)
-        if used_all or (sample == 1 and key in getattr(self.model, "cut_off", ())):
-            reply = replace(reply, finish=replace(reply.finish, reason=LENGTH))
-        return reply
 
     def gather(self, record: Record) -> dict[str, Any]:
         """Return what lmms-eval gathers of an item: its record, and an entry for each score that it counts in."""
@@ -453,6 +435,19 @@ class TaskState(RunningTask):
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
         return _write_submissions(self, Path(output_path), model)
+
+
+def _explain(record: Record, reply: Reply, text: str) -> Record:
+    """Return the record of a text with how its reply ended, and with why nothing was read."""
+    unparsed = record.outcome is Outcome.UNPARSED
+    if unparsed or not record.detail:
+        if reply.cut_off or (record.answered is None and ends_in_reasoning(text)):
+            record = replace(record, detail=CUT_OFF)
+        elif unparsed:
+            record = replace(record, detail=record.detail or reply.silence)
+    if unparsed and not record.unparsed_reason:
+        record = replace(record, unparsed_reason=why_unread(text, reply.cut_off))
+    return record
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:

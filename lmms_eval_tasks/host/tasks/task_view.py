@@ -101,10 +101,6 @@ class Encode(NamedTuple):
 
 FOLDER = "views"
 DEFAULT_BYTES = 50_000_000_000
-SAMPLES = "__samples__"
-"""The field of a row that has, for each sample of a finished run, the fields in which its row differs."""
-REPLY = "__reply__"
-"""The field of a row of a finished run that has the reply to its item, as the log says."""
 
 
 def see(view: View, clip: Path, row: Row, kind: Kind) -> str | Image:

@@ -9,10 +9,11 @@ from itertools import takewhile
 from typing import Any
 
 import torch
-from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
+from lmms_eval.api.instance import Instance, TokenCounts
 from loguru import logger
 from tqdm import tqdm
 
+from lmms_eval_tasks.host.asking.stages import as_output
 from lmms_eval_tasks.models.base import OwnModel, RepeatedFailures, agree, describe_error, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.clip_reading import ClipQuestion, ReadAhead, Reading, group_by_clip
 from lmms_eval_tasks.models.shared_prefix.inputs import (
@@ -33,6 +34,7 @@ from lmms_eval_tasks.models.shared_prefix.sharing import (
     read_batch_size,
     width_of,
 )
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -59,8 +61,7 @@ def generation_arguments(asked: Mapping[str, Any], tokenizer: Any, use_cache: bo
 
 ALONE = "Where questions cannot be answered together, they are answered alone ({})."
 NO_SAFE_MODE = "mode=safe will go: leave it out. Answers that a shared prompt would change are given one by one anyway."
-Answer = tuple[ClipQuestion, GenerationResult | None]
-"""A question and its answer; None where there is none, which `SharedPrefix.unanswered` explains."""
+Answer = tuple[ClipQuestion, Reply]
 Group = Sequence[ClipQuestion]
 """Questions that show the same."""
 Row = tuple[ClipQuestion, SharedQuestion]
@@ -105,7 +106,6 @@ class SharedPrefix(OwnModel):
         """Whether questions go on from what was read for all; None until answers have been compared."""
         self._reason = "as asked"
         self._notes: set[str] = set()
-        self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
         if self._shares is False:
             self._note(NO_SAFE_MODE)
 
@@ -142,26 +142,27 @@ class SharedPrefix(OwnModel):
 
     def generate_until(self, requests: list[Instance]) -> list[Any]:
         """Answer lmms-eval's requests in order; where there is no answer, an empty text."""
-        answers = dict(self.generate_each(requests))
-        return [answers.get(place) or "" for place in range(len(requests))]
+        replies = dict(self.generate_each(requests))
+        return [as_output(replies[place]) for place in range(len(requests))]
 
-    def generate_each(self, requests: Sequence[Instance]) -> Iterator[tuple[int, GenerationResult | None]]:
-        """Answer requests clip by clip: places and answers as they come, None where there is no answer."""
+    def generate_each(self, requests: Sequence[Instance]) -> Iterator[tuple[int, Reply]]:
+        """Answer requests clip by clip: places and replies as they come."""
         groups = group_by_clip(requests, self.task_dict)
-        failures = RepeatedFailures("clips")
+        failures, left_out = RepeatedFailures("clips"), dict[str, None]()
         with tqdm(total=len(groups), desc="shared_prefix", unit="clip", disable=self._rank != 0) as bar:
             for answers in self._answer_groups(groups):
                 failure = None
-                for question, answer in answers:
-                    failure = self.unanswered.get((question.task, question.item)) if answer is None else failure
-                    yield question.place, answer
-                if failure is None or failure[0] is not UnscoredReason.UNREADABLE_CLIP:
+                for question, reply in answers:
+                    if reply.missing:
+                        failure, left_out[f"{question.task} {question.item}"] = reply, None
+                    yield question.place, reply
+                if failure is None or failure.missing is not UnscoredReason.UNREADABLE_CLIP:
                     shared = f"They share the model, a {self._model.config.model_type} on {self.device}."
-                    failures.note(failure[1] if failure else None, shared)
+                    failures.note(failure.detail if failure else None, shared)
                 bar.update()
-        if self.unanswered:
-            names = summarize_names([f"{task} {item}" for task, item in self.unanswered])
-            logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
+        if left_out:
+            names = summarize_names(left_out)
+            logger.warning("{:,} questions have no answer and are unscored: {}.", len(left_out), names)
 
     def _answer_groups(self, groups: Sequence[Group]) -> Iterator[list[Answer]]:
         """Answers to the questions of each group; where a group fails, none, and why."""
@@ -261,7 +262,7 @@ class SharedPrefix(OwnModel):
         for clip in clips:
             for question, row in clip.rows.items():
                 alike.setdefault(repr(self._arguments(question)), []).append((question, row))
-        answers: dict[ClipQuestion, GenerationResult] = {}
+        answers: dict[ClipQuestion, Reply] = {}
         for rows in alike.values():
             arguments = self._arguments(rows[0][0])
             size = self._batching.fitting([row for _, row in rows], arguments["max_new_tokens"])
@@ -275,9 +276,7 @@ class SharedPrefix(OwnModel):
                 for question, text in clip.texts.items()
             ]
 
-    def _answer_together(
-        self, rows: Sequence[Row], arguments: Mapping[str, Any]
-    ) -> dict[ClipQuestion, GenerationResult]:
+    def _answer_together(self, rows: Sequence[Row], arguments: Mapping[str, Any]) -> dict[ClipQuestion, Reply]:
         """Answers to questions at once; out of memory, to each half of them; none where that does not help."""
         asked = [row for _, row in rows]
         try:
@@ -303,14 +302,14 @@ class SharedPrefix(OwnModel):
         except Exception as error:  # of the model
             return self._leave_out(question, error)
 
-    def _read_tokens(self, tokens: torch.Tensor) -> GenerationResult:
-        """The text of an answer; a batch fills up the shorter ones after their end."""
+    def _read_tokens(self, tokens: torch.Tensor) -> Reply:
+        """The reply that tokens are; a batch fills up the shorter ones after their end."""
         fillers = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
         count = sum(1 for _ in takewhile(lambda token: token not in fillers, tokens.tolist()))
         text = self.tokenizer.batch_decode([tokens], skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]
         if self.arguments.enable_thinking:
             text = text.partition("</think>")[2].strip()
-        return GenerationResult(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))
+        return Reply.of_response(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))
 
     def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
         if is_out_of_memory(error):
@@ -318,8 +317,7 @@ class SharedPrefix(OwnModel):
             free_memory()
         else:
             reason = UnscoredReason.UNREADABLE_CLIP if isinstance(error, UnreadableClip) else UnscoredReason.FAILED
-        self.unanswered[question.task, question.item] = (reason, describe_error(error))
-        return question, None
+        return question, Reply(missing=reason, detail=describe_error(error))
 
     def _note(self, text: str) -> None:
         if text not in self._notes:

@@ -84,10 +84,12 @@ class Reply:
 
     @classmethod
     def of_response(cls, content: object, counts: Any = None, secrets: Sequence[str] | None = None) -> Reply:
-        """Read what an adapter returned: a text, one in place of an answer, a list of parts, a number or None.
+        """Read what an adapter returned: a text, one in place of an answer, a list of parts, a number, None or a reply.
 
         Without `secrets` a text is taken as it is; those of a server are not.
         """
+        if isinstance(content, Reply):
+            return content
         text, finish = _read_content(content)
         why = _read_why(text.strip())
         if why is None:
@@ -117,6 +119,8 @@ class Reply:
     @classmethod
     def of_record(cls, record: Record, response: object) -> Reply:
         """Read a line of a sample log: the response as logged, and why and how it ended as its record says."""
+        if not record.asked:
+            return cls(missing=record.unscored_reason)
         read = cls.of_response(response)
         if read.missing:
             return read
@@ -162,6 +166,10 @@ class Reply:
     @property
     def cut_off(self) -> bool:
         return self.finish.reason == LENGTH
+
+    def used_all(self) -> Reply:
+        """The reply as one that used all of its tokens."""
+        return replace(self, finish=replace(self.finish, reason=LENGTH))
 
     @property
     def silence(self) -> str:

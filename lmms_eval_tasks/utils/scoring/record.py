@@ -13,8 +13,6 @@ from pydantic_core import PydanticCustomError
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.data.card import DataSet
 
-NOT_ASKED = "<not asked: the clip is missing>"
-"""The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
 OF_SAMPLES = ("sample", "samples")
 """Fields of a record that only a run with several answers an item has."""
 OF_SOME = (*OF_SAMPLES, "unparsed_reason", "reading")
