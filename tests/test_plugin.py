@@ -27,7 +27,7 @@ from lmms_eval_tasks.host.replacements import (
     evaluation_of,
     replace,
 )
-from lmms_eval_tasks.host.tasks.running import Evaluation, Results, state_of
+from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun, Results, state_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.benchmark.views import Describing
@@ -149,7 +149,7 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
 
     def evaluate(lm: Any, task_dict: Any, limit: int | None = None) -> dict[str, Any]:
         del lm.model
-        seen.extend((state.model, state.evaluation.weights))
+        seen.extend((state.model, state.facts.weights))
         return {"limit": limit}
 
     monkeypatch.setattr(evaluator, "evaluate", evaluate)
@@ -224,8 +224,7 @@ def test_a_card_that_cannot_be_written_ends_nothing(
     monkeypatch.setattr(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
     plugin.register()
     save = EvaluationTracker.save_results_aggregated
-    ours, nothing = Results({"a": 1}), Results()
-    ours.evaluation = nothing.evaluation = Evaluation()
+    ours, nothing = (Results(results, FinishedRun(Evaluation())) for results in ({"a": 1}, {}))
     monkeypatch.setattr(saving, "gather", lambda results, evaluation: {"run": {"limit": len(results)}})
     assert save(Saver(tmp_path), ours, None, datetime_str="d") == "saved"
     assert (tmp_path / "20261122_run_card.json").is_file()

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lmms_eval_tasks.host.model.identity import package_version
+from lmms_eval_tasks.host.model.identity import ModelFacts, package_version
 from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import read_task_settings
@@ -141,7 +141,7 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
             except (InputError, ValueError, TypeError) as error:
                 problems.add(name, str(error))
                 continue
-        state.begin(LoggedReplies(logs[name]))
+        state.begin(ModelFacts(), LoggedReplies(logs[name]))
         facts = _check_facts(run, state, notes, problems)
         brought = [_grade(config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
         regraded[name] = RegradedTask(config, state.kind, docs[name], logs[name], brought, facts)
@@ -164,6 +164,7 @@ def _open_task(
 
     folder, parent = task.benchmark.folder, registry().find_parent(task.name)
     state = TaskState(task.name, task.pointer, task.metrics, evaluation)
+    evaluation.add(state)
     if task.config:  # of a user's variant, as its run keeps it but for functions, which it keeps as texts
         kept = {name: value for name, value in task.config.items() if name not in HOOKS}
         own: Mapping[str, Any] = {**kept, "metric_list": [{"metric": name} for name in task.metrics]}

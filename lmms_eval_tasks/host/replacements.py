@@ -43,7 +43,7 @@ from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
 from lmms_eval_tasks.host.asking.unanswered import FailedRequests, NotedReplies, UnreadableClips, describe_silence
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
-from lmms_eval_tasks.host.model.identity import CLIPLESS, find_arguments, read_weights, wrap_create
+from lmms_eval_tasks.host.model.identity import CLIPLESS, ModelFacts, find_arguments, read_weights, wrap_create
 from lmms_eval_tasks.host.model.readers import ready_reader
 from lmms_eval_tasks.host.ranks import (
     RunStopped,
@@ -59,6 +59,7 @@ from lmms_eval_tasks.host.saving import wrap_save
 from lmms_eval_tasks.host.tasks.foreign_views import bind_view
 from lmms_eval_tasks.host.tasks.running import (
     Evaluation,
+    FinishedRun,
     Results,
     TaskRequests,
     TaskState,
@@ -323,7 +324,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     except InputError as error:
         raise RunStopped(str(error)) from None
     registry().derive(name, pointer, config)
-    evaluation.tasks[name] = state
+    evaluation.add(state)
     return bound
 
 
@@ -388,29 +389,30 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             # lmms-eval has taken the hook away that graded answers which are only kept.
             if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
-            state.begin(TaskRequests(task, model))
         if part := dealing.find_part(evaluation.shard, tasks, limit, given.get("offset", 0)):
             given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
             if dealing.is_share(limit):
                 given["limit"] = max(one["effective"] for one in part.whole.values())
             arguments, named = (), given
         take_all_samples(model, tasks)
-        evaluation.model = model
-        evaluation.weights = read_weights(model)
-        if shows_videos(evaluation):
-            evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
-        server = ServerReplies(model)
-        kept = KeptAnswers(model, evaluation, given, server)
+        reader = ready_reader(type(model), find_arguments(model) or {}) if shows_videos(evaluation) else None
+        facts = ModelFacts(model, read_weights(model), reader)
+        replies = {state.name: TaskRequests(task, model) for state, task in tasks.items()}
+        ahead, server = ViewsAhead(model, evaluation), ServerReplies(model)
+        for state in states:
+            state.begin(facts, replies[state.name], ahead)
+        equal = EqualRequests(model, evaluation)
+        kept = KeptAnswers(facts, evaluation, given, server, ahead.expect)
         asked = AskedModel(
             model,
             part or AskingStage(),
             Samples(),
-            NotedReplies({state.name: state.replies for state in states if isinstance(state.replies, TaskRequests)}),
-            EqualRequests(model, evaluation),
+            NotedReplies(replies),
+            equal,
             dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
-            Costs(model, evaluation),
+            Costs(model, evaluation.tasks, kept),
             kept,
-            ViewsAhead(model, evaluation),
+            ahead,
             UnreadableClips(model, evaluation),
             FailedRequests(model),
             server,
@@ -423,9 +425,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return results
         if part:
             part.label(results)
-        known = Results(results)
-        known.evaluation = evaluation
-        return known
+        return Results(results, FinishedRun(evaluation, facts, **asked.facts()))
 
     return evaluate_with_state
 
@@ -498,8 +498,8 @@ def load_tasks(name: str, model: str) -> dict[str, Any]:
     folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     add_views(manager, [name])
-    evaluation = evaluation_of(manager)
-    evaluation.judge_needed = evaluation.splits = False
+    evaluation = Evaluation(model not in CLIPLESS, judge_needed=False, splits=False)
+    setattr(manager, WRAPPED, evaluation)
     if message := evaluation.problems(list(find_pointers(manager.task_index, name))):
         raise InputError(message)
     return {output.task_name: output.task for output in get_task_list(get_task_dict([name], manager, "chat"))}

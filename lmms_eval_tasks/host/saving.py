@@ -33,7 +33,7 @@ from lmms_eval_tasks.host.model.identity import (
 )
 from lmms_eval_tasks.host.model.readers import CHOICE
 from lmms_eval_tasks.host.ranks import current_exchange, on_command_line
-from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState, shows_videos
+from lmms_eval_tasks.host.tasks.running import FinishedRun, Results, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_card
 from lmms_eval_tasks.runs.folder import Run, make_run
@@ -84,11 +84,13 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             saved = save(**given)
         with _warn_without("run card"):
             if path := saved_results(self, results):
-                write_card(path, gather(results, results.evaluation))
+                write_card(path, gather(results, results.run))
         with _warn_without("file of scores"):
             path = saved_results(self, results)
-            if path and (run := scored_run(path, results.evaluation, results.get("configs", ()))):
-                scores = write_scores(run, results.evaluation.counted)
+            if path and (run := scored_run(path, results.run, results.get("configs", ()))):
+                states = results.run.evaluation.tasks.values()
+                counted = {(one.name, score): units for one in states for score, units in one.counted.items()}
+                scores = write_scores(run, counted)
                 records = [one for of_task in run.records.values() for record in of_task for one in record.each]
                 empty = describe_empty(one.detail for one in records)
                 announce(scores, path, self.output_path, bool(given.get("samples")), empty)
@@ -149,10 +151,11 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     return saved
 
 
-def scored_run(path: Path, evaluation: Evaluation, tasks: Iterable[str]) -> Run | None:
+def scored_run(path: Path, finished: FinishedRun, names: Iterable[str]) -> Run | None:
     """Return a run that has just ended, from the records that its scores were computed from; None without any."""
-    records = {name: found for name in tasks if (found := evaluation.records.get(name))}
-    sets = {name: evaluation.tasks[name].data_set for name in records}
+    tasks = finished.evaluation.tasks
+    records = {name: tasks[name].records for name in names if name in tasks and tasks[name].records}
+    sets = {name: tasks[name].data_set for name in records}
     return make_run(path, read_results(path), records, sets) if records else None
 
 
@@ -254,9 +257,9 @@ class CardTask:
 class CardRun:
     """A run that has just ended in this process, as the run card's fields find their values in it."""
 
-    def __init__(self, results: Mapping[str, Any], evaluation: Evaluation) -> None:
-        self.results, self.evaluation = results, evaluation
-        self.model, self.weights = evaluation.model, evaluation.weights
+    def __init__(self, results: Mapping[str, Any], run: FinishedRun) -> None:
+        self.results, self.run, self.evaluation = results, run, run.evaluation
+        self.model, self.weights = run.facts.model, run.facts.weights
         self.attribute = partial(get_nested_attr, self.model)
         self.config: Mapping[str, Any] = results.get("config") or {}
         self.options: Mapping[str, Any] = self.config.get("resolved_cli_args") or {}
@@ -285,11 +288,11 @@ class CardRun:
     def _spent(self, task: str) -> dict[str, int | float]:
         """Return what a task's answers cost, on all ranks together; empty where none was asked for."""
         spent: dict[str, int | float] = {
-            name: round(number, 2) for (of, name), number in self.evaluation.spent.items() if of == task
+            name: round(number, 2) for (of, name), number in self.run.spent.items() if of == task
         }
         if self.attribute("keep_answers_in"):  # it alone knows of which task
             spent.pop("answers kept", None)
-        records = [one for record in self.evaluation.records.get(task, ()) for one in record.each]
+        records = [one for record in self.evaluation.tasks[task].records for one in record.each]
         if spent and records:
             spent["answers cut off"] = sum(one.detail == CUT_OFF for one in records)
             spent["answers failed"] = sum(one.unscored_reason in FAILURES for one in records)
@@ -356,7 +359,7 @@ class CardRun:
     def reader(self) -> Any:
         if not self.shows_clips:
             raise run_card.LeftOut
-        return run_card.known(self.evaluation.clip_reader, "how the model reads clips is not known")
+        return run_card.known(self.run.facts.clip_reader, "how the model reads clips is not known")
 
     def denoising(self) -> Mapping[str, Any]:
         measured = self.attribute("engine", "facts")
@@ -373,7 +376,7 @@ class CardRun:
         facts = RunFacts(
             adapter=adapter_of(type(self.model)),
             weights=self.weights.family,
-            reader=self.evaluation.clip_reader,
+            reader=self.run.facts.clip_reader,
             version=version_of,
             argument=self._argument,
         )
@@ -400,7 +403,7 @@ class CardRun:
         return f"{self.options['max_tokens']:,}{', spent' if spent else ''}"
 
     def answers_kept(self) -> int | str:
-        return "none are kept" if self.evaluation.answers_kept is None else self.evaluation.answers_kept
+        return "none are kept" if self.run.answers_kept is None else self.run.answers_kept
 
     def variables(self) -> Mapping[str, str]:
         # Always in the card, so that unset and unknown differ.
@@ -423,8 +426,8 @@ def version_of(package: str) -> str | None:
     return next((metadata.version(other) for other in others), None)
 
 
-def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, run_card.Value]]:
-    run = CardRun(results, evaluation)
+def gather(results: Mapping[str, Any], finished: FinishedRun) -> dict[str, dict[str, run_card.Value]]:
+    run = CardRun(results, finished)
     card: dict[str, dict[str, run_card.Value]] = {}
     reasons: dict[str, run_card.Value] = {}
     for field in run_card.FIELDS:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.models.shared_prefix.inputs import REFERENCE_TYPES, find_positions
 from lmms_eval_tasks.preview.inputs import (
@@ -103,7 +104,7 @@ def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: 
             arguments = ",".join(part for part in (arguments, f"pretrained={tiny}") if part)
         adapter = build_adapter(model, arguments, len(asked.rows))
         if state := state_of(asked.task):
-            state.evaluation.model = adapter.model  # some models read a clip's frames in another order
+            state.begin(ModelFacts(adapter.model))  # some models read a clip's frames in another order
         places = range(len(asked.rows))
         batch = adapter.process(asked, places)
         alone = [adapter.process(asked, [place]) for place in places] if len(places) > 1 else [batch]

@@ -176,7 +176,7 @@ FIELDS = (
     CardField("sharing", "why", NEVER),
     CardField("sharing", "attention", ENVIRONMENT),
     CardField("sharing", "questions at once", ENVIRONMENT),
-    CardField("throughput", "", NEVER, lambda run: run.evaluation.throughput),
+    CardField("throughput", "", NEVER, lambda run: run.run.throughput),
     CardField(COST, "", NEVER, lambda spent: spent),
     CardField(HAZARDS, "", MATTERS, lambda run: run.hazards),
     CardField(HAZARD, "adapter", MODEL, lambda found: found["adapter"]),

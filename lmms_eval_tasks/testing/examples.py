@@ -11,7 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,13 +85,12 @@ class _NoCache(ReplyCache):
         """Keep nothing."""
 
 
+@dataclass(frozen=True, eq=False)
 class RecordedEvaluation(Evaluation):
     """An evaluation whose judge gives the same reply to each prompt and keeps what it was asked."""
 
-    def __init__(self, reply: Mapping[str, str]) -> None:
-        super().__init__()
-        self.reply = reply
-        self.asked: list[str] = []
+    reply: Mapping[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
 
     def judge(self, schema: Any, optional: bool = False) -> Judge[Any] | None:
         """A judge for replies of a schema; None where a run need not have one and the example chooses none."""
@@ -169,7 +168,7 @@ def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
     """Render a task's prompt for a row, once for every model that has settings of its own."""
     texts = {}
     for model in configuration.get("lmms_eval_specific_kwargs") or ("default",):
-        with run_task(configuration, RecordedEvaluation({}), model=model) as task:
+        with run_task(configuration, RecordedEvaluation(), model=model) as task:
             texts[model] = task.ask(row)
     return texts
 
@@ -178,7 +177,7 @@ def score_items(
     configuration: Configuration, example: Example, items: Sequence[tuple[Row, Any]]
 ) -> tuple[dict[str, float | None], list[str]]:
     """Every score of a run over an example's items, to nine digits, None without any; and what its judge was asked."""
-    evaluation = RecordedEvaluation(example.reply)
+    evaluation = RecordedEvaluation(reply=example.reply)
     with run_task(with_every_score(configuration), evaluation, example.environment) as task:
         for row, _ in items:
             task.ask(row)
@@ -292,12 +291,12 @@ def make_key(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:10]
 
 
+@dataclass(frozen=True, eq=False)
 class SteadyEvaluation(Evaluation):
     """An evaluation whose judges give every answer the same number; without one they give no verdicts."""
 
-    def __init__(self, number: float | None) -> None:
-        super().__init__(clips_needed=False)
-        self.number = number
+    clips_needed: bool = False
+    number: float | None = None
 
     def judge(self, schema: Any, optional: bool = False) -> Any:
         """A judge for replies of a schema."""
@@ -341,7 +340,7 @@ def deal_items(
 def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | None = None) -> list[Record]:
     """The records of responses to rows."""
     configuration = task_configs(task.benchmark.folder)[task.name]
-    with run_task(configuration, SteadyEvaluation(number), scored=False) as running:
+    with run_task(configuration, SteadyEvaluation(number=number), scored=False) as running:
         running.ask(items[0][0])
         return [Record.from_json(running.grade(row, response)["record"]) for row, response in items]
 

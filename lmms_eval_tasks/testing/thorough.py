@@ -328,7 +328,7 @@ def _submit(
 
 
 def _graded_items(task: Task, items: Sequence[tuple[Row, Any]]) -> Iterator[GradedItem]:
-    with run_task(task_configs(task.benchmark.folder)[task.name], SteadyEvaluation(None)) as running:
+    with run_task(task_configs(task.benchmark.folder)[task.name], SteadyEvaluation()) as running:
         for row, response in items:
             if task.pointer.get("subset") in (None, row.get("subset")):
                 running.ask(row)

@@ -50,7 +50,7 @@ def test_what_a_yaml_names_is_bound_to_its_task_by_position(name: str) -> None:
     state = new_state(name)
     bound = {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}
     bound |= {hook: state.config[hook] for hook in HOOKS}
-    assert bound.pop(RECORD)([]) == [] and state.evaluation.records == {state.name: ()}
+    assert bound.pop(RECORD)([]) == [] and state.records == ()
     assert set(bound) == {what for what, _ in given(state)}
     for what, names in given(state):
         assert isinstance(bound[what], partial)

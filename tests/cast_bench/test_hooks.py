@@ -29,6 +29,7 @@ from lmms_eval_tasks.cast_bench.submission import (
     official_overall,
     read_asked,
 )
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings, GroundingSettings, convention_warnings
@@ -117,7 +118,7 @@ def test_boxes_in_the_frame_that_qwen_was_shown(tmp_path: Path) -> None:
     unknown = state.process_results(doc, [answer("B", [0, 0, 504, 280])])
     assert unknown["im_viou"] is None and unknown["grounding_unscored_rate"] == 100
     assert unknown["accuracy"]["score"] == 100
-    state.evaluation.model = SimpleNamespace(min_pixels=200704, max_pixels=1605632, max_num_frames=32, fps=None)
+    state.begin(ModelFacts(SimpleNamespace(min_pixels=200704, max_pixels=1605632, max_num_frames=32, fps=None)))
     # The adapter shows 1008 × 560 of 1920 × 1080.
     assert state.process_results(doc, [answer("B", [0, 0, 504, 280])])["im_viou"] == pytest.approx(100)
 

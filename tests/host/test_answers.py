@@ -24,7 +24,7 @@ from lmms_eval_tasks.host.asking import kept_answers as answers
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
 from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.model import identity
-from lmms_eval_tasks.host.model.identity import Weights, find_arguments
+from lmms_eval_tasks.host.model.identity import ModelFacts, Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.models.stand_ins import ConstantAnswer
@@ -93,14 +93,16 @@ class World:
         arguments: str = "pretrained=tiny",
         shared: bool = False,
         **settings: Any,
-    ) -> tuple[list[str], Evaluation]:
-        """What a model answers; `shared` is a run without an output path."""
+    ) -> tuple[list[str], int | None]:
+        """What a model answers, and how much of it was kept from before; `shared` is a run without an output path."""
         evaluation = Evaluation(tasks={"ours": asking.stand_in_task()})
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
         setattr(model, identity.ARGUMENTS, arguments)
         server = ServerReplies(model)
-        stage = KeptAnswers(model, evaluation, asking.command(None if shared else self.out, **settings), server)
-        return asking.ask(model, self.requests() if requests is None else requests, stage, server), evaluation
+        command = asking.command(None if shared else self.out, **settings)
+        stage = KeptAnswers(ModelFacts(model), evaluation, command, server)
+        texts = asking.ask(model, self.requests() if requests is None else requests, stage, server)
+        return texts, stage.facts()["answers_kept"]
 
     def asked(self, **how: Any) -> list[str]:
         """The items that a further run of a new model is asked."""
@@ -123,10 +125,10 @@ def test_an_interrupted_run_goes_on_and_asks_nothing_twice(world: World, log: li
     first, second = Model(stop_at=3), Model()
     with pytest.raises(Killed):
         world.run(first)
-    answers, evaluation = world.run(second)
+    answers, kept = world.run(second)
     assert (first.asked, second.asked) == (ALL[:3], ALL[3:])
     assert answers == ["What? clip 0 1", "What? clip 1 2", "What? clip 2 3", "What? clip 3 1", "What? clip 4 2"]
-    assert evaluation.answers_kept == 3
+    assert kept == 3
     assert sum("3 answers kept from before" in line for line in log) == 1
     assert [len(path.read_bytes().splitlines()) for path in kept_files(world.out)] in ([3, 2], [2, 3])
     assert len(kept_answers(world.out)) == 5
@@ -195,8 +197,8 @@ def test_what_is_no_answer_is_neither_kept_nor_taken_where_an_earlier_version_ke
 
 def test_an_empty_answer_is_asked_for_once_more_and_then_kept(world: World) -> None:
     for say, asked in ((" \n", 5), ("", 5), ("late", 0)):
-        answers, evaluation = world.run(model := Model(say=say))
-        assert len(model.asked) == asked and evaluation.answers_kept == 5 - asked
+        answers, kept = world.run(model := Model(say=say))
+        assert len(model.asked) == asked and kept == 5 - asked
     assert answers == [""] * 5 and len(kept_answers(world.out)) == 10
     (world.out / "answers").rename(world.out / "aside")
     for say, asked in (("", 5), ("B", 5), ("late", 0)):
@@ -323,9 +325,9 @@ def test_ranks_in_step_are_asked_padding_and_a_part_of_which_one_lacks_an_answer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answers, "gather_objects", both_ranks)
         model = Model(batch_size=2, _tp_world_size=2)
-        _, evaluation = world.run(model)
+        _, kept = world.run(model)
     assert model.calls == [["item-2", "item-3"]]
-    assert gathered == [5, set()] and evaluation.answers_kept == 10
+    assert gathered == [5, set()] and kept == 10
     (world.out / "answers").rename(world.out / "aside")
     for asked in (6, 0):
         sharded = Model(batch_size=4, accelerator=SimpleNamespace(distributed_type="DistributedType.FSDP"))
@@ -340,8 +342,8 @@ def test_one_setting_turns_it_off_or_names_the_folder_and_one_warning_says_that_
     monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", "None")
     for _ in range(2):
         model = Model()
-        _, evaluation = world.run(model)
-        assert len(model.asked) == 5 and evaluation.answers_kept is None and not world.out.exists()
+        _, kept = world.run(model)
+        assert len(model.asked) == 5 and kept is None and not world.out.exists()
     monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", str(world.folder / "own"))
     world.run(Model())
     assert len(kept_answers(world.folder / "own")) == 5 and not world.out.exists()
@@ -404,6 +406,7 @@ def test_arguments_of_a_model_that_lmms_eval_builds_are_known_and_no_key_is_kept
     built = ConstantAnswer.create_from_arg_string("response=yes", {"batch_size": 2, "device": None})
     assert find_arguments(built) == {"response": "yes"}
     # Nothing is kept of a model that somebody else has built.
-    model, evaluation = Model(say="yes", task_dict={"ours": {"test": world.rows}}), Evaluation()
-    asking.ask(model, world.requests(), KeptAnswers(model, evaluation, {}, ServerReplies(model)))
-    assert len(model.calls) == 1 and evaluation.answers_kept is None
+    model = Model(say="yes", task_dict={"ours": {"test": world.rows}})
+    stage = KeptAnswers(ModelFacts(model), Evaluation(), {}, ServerReplies(model))
+    asking.ask(model, world.requests(), stage)
+    assert len(model.calls) == 1 and stage.facts() == {"answers_kept": None}

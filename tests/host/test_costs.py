@@ -48,11 +48,9 @@ class Streaming(Adapter):
 class FirstKept(AskingStage):
     """Stands for the answers that an earlier run has left: the first."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.evaluation = evaluation
+    places = frozenset([0])
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
-        self.evaluation.kept_places = frozenset([0])
         return [Reply("A", counts=TokenCounts(1000, 50, None)), *ask(requests[1:])]
 
 
@@ -65,9 +63,10 @@ def evaluation() -> Evaluation:
 def test_tokens_are_counted_by_task_and_only_answers_that_were_asked_for_are_paid(evaluation: Evaluation) -> None:
     model = Adapter()
     requests = [asking.request(doc) for doc in (0, 0, 1)] + [asking.request(0, task="theirs")]
-    asking.ask(model, requests, Costs(model, evaluation), FirstKept(evaluation))
-    assert {task for task, _ in evaluation.spent} == {"ours"}
-    section = {name: number for (_, name), number in evaluation.spent.items()}
+    asking.ask(model, requests, costs := Costs(model, evaluation.tasks, kept := FirstKept()), kept)
+    spent = costs.facts()["spent"]
+    assert {task for task, _ in spent} == {"ours"}
+    section = {name: number for (_, name), number in spent.items()}
     cost = Cost.of({f"{COST}ours": section}, ["ours"])
     assert cost and Cost.of({f"{COST}ours": section}, ["ours", "theirs"]) is None
     assert [cost.tokens(kind) for kind in ("input", "output", "reasoning")] == [1300 / 3, 80 / 3, 1.5]
@@ -95,19 +94,22 @@ def test_a_price_that_cannot_be_read_is_refused() -> None:
 
 
 def test_questions_and_clips_of_our_tasks_are_counted_once(evaluation: Evaluation) -> None:
+    def costs_of(model: Any) -> Costs:
+        return Costs(model, evaluation.tasks, SimpleNamespace(places=frozenset()))
+
     model = Adapter()
-    assert asking.ask(model, [], Costs(model, evaluation)) == [] and evaluation.throughput == {}
-    with AskedModel(model, Costs(model, evaluation)).lasting():
+    assert asking.ask(model, [], costs := costs_of(model)) == [] and costs.facts()["throughput"] == {}
+    with (asked := AskedModel(model, costs_of(model))).lasting():
         model.generate_until([asking.request(0), asking.request(0, task="theirs")])
         model.generate_until([asking.request(1), asking.request(2), asking.request(2, padding=True)])
-    facts = evaluation.throughput
+    facts = asked.facts()["throughput"]
     assert (facts["questions"], facts["clips"]) == (3, 2)
     assert facts["questions an hour"] >= facts["clips an hour"] > 0
     for method in ("generate_until", "generate_each"):
         streaming = Streaming()
-        with AskedModel(streaming, Costs(streaming, evaluation)).lasting():
+        with AskedModel(streaming, costs := costs_of(streaming)).lasting():
             assert len(list(getattr(streaming, method)([asking.request(place) for place in range(3)]))) == 3
-        facts = evaluation.throughput
+        facts = costs.facts()["throughput"]
         assert (facts["questions"], facts["clips"]) == (3, 2)
         assert (facts["seconds decoding"], facts["times encoded"]) == (1.5, 2)
 

@@ -15,9 +15,9 @@ from expected import Expected
 from task_states import new_state
 
 from lmms_eval_tasks.host import saving
-from lmms_eval_tasks.host.model.identity import installed_version, read_weights
+from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version, read_weights
 from lmms_eval_tasks.host.saving import adapter_of, gather, version_of
-from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun
 from lmms_eval_tasks.runs import hazards
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
 from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARD, HAZARDS, NOT_KNOWN
@@ -39,8 +39,8 @@ def adapter(module: str, weights: str = "", **attributes: Any) -> Any:
 def card_of(
     model: Any, task: str = "causalvqa_paired", clips_needed: bool = True, reader: str | None = None, **config: Any
 ) -> dict[str, Any]:
-    run = Evaluation(clips_needed=clips_needed, model=model, weights=read_weights(model), clip_reader=reader)
-    new_state(task, run)
+    run = FinishedRun(Evaluation(clips_needed=clips_needed), ModelFacts(model, read_weights(model), reader))
+    new_state(task, run.evaluation)
     return gather({"config": {"model": "m", "batch_size": 1, **config}}, run)
 
 

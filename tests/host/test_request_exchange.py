@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.asking.samples import sample_of
 from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import PADDING, AskingStage
 from lmms_eval_tasks.host.model import identity
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.ranks import Exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
@@ -129,7 +130,7 @@ class World:
             change(rank, requests, tasks)
             stages: list[AskingStage] = [ClipDealer(model, evaluation, {task: tasks[task] for task in (OURS, PROBE)})]
             if out is not None:
-                stages.append(KeptAnswers(model, evaluation, asking.command(out), ServerReplies(model)))
+                stages.append(KeptAnswers(ModelFacts(model), evaluation, asking.command(out), ServerReplies(model)))
             texts = asking.ask(model, requests, *stages)
             return {
                 (request.task_name, request.doc_id, place): text

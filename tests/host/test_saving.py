@@ -18,10 +18,10 @@ from task_states import task_state
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host import saving
-from lmms_eval_tasks.host.model.identity import Weights, package_version, read_weights, weights_identity
+from lmms_eval_tasks.host.model.identity import ModelFacts, Weights, package_version, read_weights, weights_identity
 from lmms_eval_tasks.host.replacements import SAVE, replace
 from lmms_eval_tasks.host.saving import free_date, gather, saved_results
-from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState
+from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun, Results, TaskState
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
@@ -78,15 +78,15 @@ def saved(**changes: Any) -> dict[str, Any]:
     }
 
 
-def evaluation(model: Any = None) -> Evaluation:
+def finished(model: Any = None, **found: Any) -> FinishedRun:
     """A run of the task of ours by a model, its first item asked."""
-    run = Evaluation(model=model, weights=read_weights(model))
-    task_state("causalvqa_paired", run)
+    run = FinishedRun(Evaluation(), ModelFacts(model, read_weights(model)), **found)
+    task_state("causalvqa_paired", run.evaluation)
     return run
 
 
 def card_of(model: Any = None, **changes: Any) -> dict[str, Any]:
-    return gather(saved(**changes), evaluation(model))
+    return gather(saved(**changes), finished(model))
 
 
 @pytest.mark.usefixtures("prepared_home")
@@ -110,9 +110,9 @@ def test_a_card_is_whole(expected: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_cannot_be_found_is_null_with_its_reason() -> None:
-    run = Evaluation()
+    run = FinishedRun(Evaluation())
     pointer = registry().tasks["causalvqa_paired"].pointer
-    run.tasks["causalvqa_paired"] = TaskState("causalvqa_paired", pointer, (), run)
+    run.evaluation.add(TaskState("causalvqa_paired", pointer, (), run.evaluation))
     card = gather({"configs": saved()["configs"]}, run)
     reasons = card[NOT_KNOWN]
     assert str(reasons[f"{TASK}.data sha256"]).startswith("InputError: CausalVQA is not prepared")
@@ -141,13 +141,13 @@ class Hostile:
 
 @pytest.mark.usefixtures("prepared_home")
 def test_a_model_that_fails_when_asked_ends_nothing() -> None:
-    run = evaluation(Hostile())
-    assert run.weights == Weights()
+    run = finished(Hostile())
+    assert run.facts.weights == Weights()
     card = gather(saved(), run)
     assert card["model"]["revision"] is None and card["frames"]["frames"] == "16"
     assert card[NOT_KNOWN]["model.precision"] == "the model does not say"
     for prompt_id, is_official in ((OFFICIAL, "yes"), ("cast_bench-other-0a", "no"), ("mcq_letter", "no")):
-        run.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
+        run.evaluation.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
         assert gather(saved(), run)[TASK]["official prompt"] == is_official
 
 
@@ -159,7 +159,7 @@ def test_no_key_is_ever_in_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["lmms-eval", "--model_args", f"base_url=u,api_key={SECRET}z"])
     model = SimpleNamespace(pretrained=f"folder-{SECRET}", num_frame=f"{SECRET}")
     named = saved(model_args=f"api_key={SECRET}z,password=hunter2", model=f"x {SECRET}")
-    text = json.dumps(gather(named, evaluation(model)))
+    text = json.dumps(gather(named, finished(model)))
     assert SECRET not in text and "hunter2" not in text
     assert text.count("[hidden]") >= 7
 
@@ -212,9 +212,7 @@ def tracker(folder: Path | None, model: str = "", date: str = "20261122") -> Any
 
 def ours(**results: Any) -> Results:
     """Results as lmms-eval saves them of a run with a task of ours."""
-    found = Results(results)
-    found.evaluation = evaluation()
-    return found
+    return Results(results, finished())
 
 
 def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
@@ -227,7 +225,7 @@ def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
     (tmp_path / "org" / "name" / "20261122_results.json").write_text("{}")
     path = saved_results(tracker(tmp_path / "org", "name"), ours(**saved()))
     assert path == tmp_path / "org" / "name" / "20261122_results.json"
-    write_card(path, gather(ours(**saved()), evaluation()))
+    write_card(path, gather(ours(**saved()), finished()))
     assert read_run_card(path.with_name("20261122_run_card.json"))["run"]["date"] == "20261122_000000"
     assert saved_results(tracker(None), ours(**saved())) is None
 
@@ -296,11 +294,12 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, log: list[str])
 
 @pytest.mark.usefixtures("prepared_home")
 def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
-    run = evaluation()
-    run.spent.update({("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1})
+    spent = {("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1}
+    run = finished(spent=spent)
     reasons = [None, *map(UnscoredReason, ("failed", "blocked", "budget spent", "no clip"))]
     one = Record("a", "a", {}, "A", None, Outcome.UNSCORED, detail="cut off")
-    run.records["causalvqa_paired"] = tuple(changed(one, unscored_reason=reason) for reason in reasons)
+    (state,) = run.evaluation.tasks.values()
+    state.records = tuple(changed(one, unscored_reason=reason) for reason in reasons)
     costs = {name: fields for name, fields in gather(saved(), run).items() if name.startswith("cost of ")}
     assert costs == {"cost of causalvqa_paired": {"seconds": 1.23, "answers cut off": 5, "answers failed": 3}}
 
@@ -309,7 +308,7 @@ def test_loggers_get_a_copy_of_the_numbers_alone() -> None:
     """An evaluation cannot be copied, and a score that is a list cannot be written as a number."""
     scores = {"alias": "a", "accuracy,none": 50.0, "accuracy_stderr,none": "N/A", "record,none": [], "other,none": None}
     results = ours(results={"a": scores}, configs={"a": {"metric_list": [1]}})
-    results.evaluation = SimpleNamespace(lock=Lock())  # type: ignore[assignment]
+    results.run = SimpleNamespace(lock=Lock())  # type: ignore[assignment]
     copied = deepcopy(results)
     assert type(copied) is dict and copied["configs"] == {"a": {"metric_list": [1]}}
     assert copied["results"]["a"] == {name: value for name, value in scores.items() if name != "record,none"}

@@ -15,6 +15,7 @@ from refusals import refusal
 from task_states import BoundState, aggregations, docs_of, new_state, task_state
 
 from lmms_eval_tasks.finished.submit import find_form
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.prompting import read_prompt
@@ -156,7 +157,7 @@ def test_a_store_that_is_full_is_not_filled_again_by_grading(own_world: Path, mo
 def test_a_model_that_reads_orders_is_shown_the_clip_and_the_order(own_world: Path) -> None:
     for view in ("shuffled", "reversed"):
         state, doc = seen(view)
-        state.evaluation.model = SimpleNamespace(reads_orders=True)
+        state.begin(ModelFacts(SimpleNamespace(reads_orders=True)))
         (shown,) = state.doc_to_visual(doc)
         assert source_of(shown) == (state.shown.clips(doc)[0], view) and not Path(shown).exists()
         assert record_of(state, doc)["outcome"] in ("correct", "wrong")

@@ -25,9 +25,10 @@ from lmms_eval_tasks.host.asking.unanswered import (
     describe_silence,
     find_fault,
 )
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.replacements import keep_prediction
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests
+from lmms_eval_tasks.host.tasks.running import Evaluation, ShownLast, TaskRequests
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Reply
 from lmms_eval_tasks.utils.data.clips import write_placeholder
@@ -130,15 +131,19 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     assert state.is_heard
     # Where answers are kept without grading, too.
     for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
-        state.begin(requests(text, 1, first["item_id"]))
+        state.begin(ModelFacts(), requests(text, 1, first["item_id"]))
         assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
 
 
 def test_one_rank_with_an_answer_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = ThreadRanks(2, monkeypatch)
-    both = {("one", "item-0"): (FAILED, "busy"), ("one", "item-1"): (BUDGET, "")}
+    silent = {"item-0": (FAILED, "busy"), "item-1": (BUDGET, "")}
+
+    def state(is_heard: bool) -> Any:
+        return SimpleNamespace(name="one", silent=silent, is_heard=is_heard)
+
     for is_heard in (False, True):
-        said = ranks.run(lambda rank: describe_silence(Evaluation(unanswered=both, is_heard=is_heard and rank == 1)))  # noqa: B023
+        said = ranks.run(lambda rank: describe_silence([state(is_heard and rank == 1)]))  # noqa: B023
         assert [one is None for one in said] == [is_heard] * 2
 
 
@@ -249,9 +254,10 @@ def test_a_failure_names_the_item_and_what_was_shown(clips: list[Path], log: lis
         ([picture, picture], "a picture of 4 x 2 pixels and a picture of 4 x 2 pixels"),
         ([], "no clip and no picture"),
     ):
-        model, evaluation = Model(whole, stumbles="b"), Evaluation(tasks={"ours": asking.stand_in_task(clips=list)})
-        evaluation.tasks["ours"].shown.clips = lambda row: (row["clip"],)
-        evaluation.shown_last = "item-7 of ours", seen
+        model, task = Model(whole, stumbles="b"), asking.stand_in_task(clips=lambda row: (row["clip"],))
+        other = asking.stand_in_task()
+        other.shown_last, task.shown_last = ShownLast(1.0, "item-6", []), ShownLast(2.0, "item-7 of ours", seen)
+        evaluation = Evaluation(tasks={"ours": task, "other": other})
         with pytest.raises(ValueError, match="cannot read b"):
             asking.ask(model, [asking.request(doc) for doc in range(3)], UnreadableClips(model, evaluation))
         assert f"The model failed at item-7 of ours, of which it was shown {words}: ValueError: cannot read b" in log
@@ -356,7 +362,7 @@ def test_what_it_weighs_is_not_read_and_its_record_says_why(world: Path) -> None
     def graded(text: str, cut_off: bool, key: str | None = "B") -> Record:
         state = task_state(TASK)
         doc = {**docs_of(state)[0], "answer": key}
-        state.begin(requests(text, LIMIT if cut_off else 1, doc["item_id"]))
+        state.begin(ModelFacts(), requests(text, LIMIT if cut_off else 1, doc["item_id"]))
         return Record.from_json(json.loads(json.dumps(state.process_results(doc, [text])["record"])))
 
     assert (graded(WEIGHED, False).answered, graded(WEIGHED, False).detail) == ("B", "")

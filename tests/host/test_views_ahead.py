@@ -18,6 +18,7 @@ from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskingStage
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model import identity
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import FOLDER
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -40,20 +41,21 @@ class World:
     """A view with two questions about each clip, and runs over them."""
 
     def __init__(self, home: Path, clips: int = 6) -> None:
-        self.home, self.evaluation, self.rows = home, Evaluation(), []
+        self.home, self.rows = home, list[dict[str, Any]]()
+        self.ahead: ViewsAhead | None = None
         for number in range(2 * clips):
             clip = home / f"{number // 2}.mp4"
             clip.write_text(f"clip {number // 2}", encoding="utf-8")
             self.rows.append({"item_id": f"item-{number}", "clip": str(clip)})
-        self.evaluation.tasks["ours"] = asking.stand_in_task(makings=self.makings)
+        self.evaluation = Evaluation(tasks={"ours": asking.stand_in_task(makings=self.makings)})
 
     def makings(self, row: dict[str, Any]) -> list[Making]:
         return [Making(make, Path(row["clip"]))]
 
     def show(self, doc_id: int) -> str:
         (making,) = self.makings(self.rows[doc_id])
-        assert self.evaluation.ahead is not None
-        return self.evaluation.ahead.take(making).path.read_text(encoding="utf-8")
+        assert self.ahead is not None
+        return self.ahead.take(making).path.read_text(encoding="utf-8")
 
     def makers(self) -> list[int]:
         """The thread of each thing that was made, so that it is known whether any is made twice."""
@@ -65,13 +67,13 @@ class World:
 
     def run(self, model: Any, keeps: bool = True, only: int | None = None) -> list[str]:
         model.task_dict = {"ours": {"test": self.rows}}
-        stages: list[AskingStage] = [ViewsAhead(model, self.evaluation)]
+        ahead = self.ahead = ViewsAhead(model, self.evaluation)
+        stages: list[AskingStage] = [ahead]
         if keeps:
-            stages.insert(
-                0, KeptAnswers(model, self.evaluation, asking.command(self.home / "out"), ServerReplies(model))
-            )
+            command, server = asking.command(self.home / "out"), ServerReplies(model)
+            stages.insert(0, KeptAnswers(ModelFacts(model), self.evaluation, command, server, ahead.expect))
         answers = asking.ask(model, [asking.request(number) for number in range(len(self.rows))][:only], *stages)
-        assert self.evaluation.ahead is None
+        assert ahead._pool is None
         return answers
 
 
@@ -92,7 +94,7 @@ class Model:
             doc_id = request.args[-3]
             self.asked.append(doc_id)
             yield place, self.world.show(doc_id)
-            ahead = self.world.evaluation.ahead
+            ahead = self.world.ahead
             assert ahead is not None
             wait(ahead._coming.values())
             self.made.append(len(self.world.makers()))

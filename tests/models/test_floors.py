@@ -54,7 +54,7 @@ def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_guess_is_read_as_another_answer_and_the_floors_choose_from_them(name: str) -> None:
-    state = task_state(name, JudgedEvaluation({}))
+    state = task_state(name, JudgedEvaluation())
     rows = docs(state)
     for row in rows[:ITEMS]:
         guesses = state.kind.guesses(row)

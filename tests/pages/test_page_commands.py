@@ -30,8 +30,9 @@ from yocausal_world import read_metadata, write_release
 import lmms_eval_tasks
 from lmms_eval_tasks.export.every_eval_ever import SCHEMA, Evaluator, Relationship, export_run
 from lmms_eval_tasks.export.hub import RESULTS, SECTION, export_hub
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.saving import gather
-from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
 from lmms_eval_tasks.runs.run_card import HAZARDS, NOT_KNOWN
@@ -103,10 +104,11 @@ def test_the_commands_on_runs_are_taken() -> None:
 
 
 def test_every_field_of_a_card_is_on_the_page_on_runs_and_no_other() -> None:
-    run = Evaluation(clips_needed=False, model=SimpleNamespace(engine=SimpleNamespace(facts={"steps": 10})))
+    model = SimpleNamespace(engine=SimpleNamespace(facts={"steps": 10}))
+    run = FinishedRun(Evaluation(clips_needed=False), ModelFacts(model))
     configs = {}
     for task in ("cast_bench", "cast_bench_open"):  # which have all fields that a task can have
-        task_state(task, run)
+        task_state(task, run.evaluation)
         configs[task] = {"lmms_eval_specific_kwargs": {"prompt": "any"}}
     fields: defaultdict[str, set[str]] = defaultdict(set)
     for section, values in gather({"configs": configs}, run).items():

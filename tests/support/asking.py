@@ -38,6 +38,7 @@ def stand_in_task(**shown: Any) -> Any:
         name="ours", benchmark=SimpleNamespace(name="some"), pointer={"benchmark": "some", "split": "test"},
         view=SimpleNamespace(name="", is_made=True), asks_alike=True,
         shown=SimpleNamespace(answered_items=answered_items, **shown),
+        shown_last=None,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,12 @@ class _GivenJudge:
         return Verdict(reply, None, "given", "given")
 
 
+@dataclass(frozen=True, eq=False)
 class JudgedEvaluation(Evaluation):
     """An evaluation whose judges give every case of a prompt the same reply."""
 
-    def __init__(self, replies: Mapping[str, str]) -> None:
-        super().__init__(clips_needed=False)
-        self.replies = replies
+    clips_needed: bool = False
+    replies: Mapping[str, str] = field(default_factory=dict)
 
     def judge(self, schema: Any, optional: bool = False) -> Any:
         """A judge for replies of a schema."""
@@ -91,7 +92,7 @@ def readers() -> dict[str, Reader]:
 def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(EXAMPLES / f"{task.benchmark.name}.json")
-    state = new_state(name, JudgedEvaluation(examples.get("reply", {})))
+    state = new_state(name, JudgedEvaluation(replies=examples.get("reply", {})))
     row = {**examples["rows"][0], "asked": True}
     state.doc_to_text(row)
 

@@ -24,7 +24,7 @@ class BoundState(TaskState):
         self.config = bind_hooks(task_configs(self.benchmark.folder)[registry().find_parent(task)], self)
         for hook in HOOKS:
             setattr(self, hook, self.config[hook])
-        evaluation.tasks[task] = self
+        evaluation.add(self)
 
     @cached_property
     def data_set(self) -> DataSet:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
-from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.runs.costs import KINDS
 from lmms_eval_tasks.utils.answers.reply import Reply
 
@@ -31,12 +31,19 @@ class Answered:
     spent: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
+class KeptPlaces(Protocol):
+    places: frozenset[int]
+    """The places of the last requests whose answers were kept from before."""
+
+
 class Costs(AskingStage):
     """Counts answers, kept ones among them, and their tokens by task, and times the model's work on all ranks."""
 
-    def __init__(self, model: Any, evaluation: Evaluation) -> None:
-        self._model, self._evaluation = model, evaluation
+    def __init__(self, model: Any, tasks: Mapping[str, TaskState], kept: KeptPlaces) -> None:
+        self._model, self._tasks, self._kept = model, tasks, kept
         self._seconds = 0.0
+        self._spent: Counter[tuple[str, str]] = Counter()
+        self._throughput: Mapping[str, Any] = {}
         self._asked: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         """Task and split to the indices of the rows that were asked."""
 
@@ -44,27 +51,28 @@ class Costs(AskingStage):
     def during(self) -> Iterator[None]:
         yield
         work = getattr(self._model, "work", None) or {}
-        answered = Answered(self._seconds, work=work, spent=self._evaluation.spent)
+        answered = Answered(self._seconds, work=work, spent=self._spent)
         for (task, split), doc_ids in self._asked.items():
-            state = self._evaluation.tasks[task]
+            state = self._tasks[task]
             clips = state.shown.clip_names(self._model.task_dict[task][split])
             answered.questions += len(doc_ids)
             shown = state.benchmark.name, state.view.name
             answered.clips.update((task, *shown, *clips[doc_id]) for doc_id in doc_ids)
         ranks = gather_objects(answered)
-        self._evaluation.throughput = describe(ranks)
+        self._throughput = describe(ranks)
         seen = set[tuple[str, ...]]().union(*(rank.clips for rank in ranks))
-        spent = self._evaluation.spent = Counter((task, "clips") for task, _, _, *names in seen if names)
+        self._spent = Counter((task, "clips") for task, _, _, *names in seen if names)
         for rank in ranks:
-            spent.update(rank.spent)
+            self._spent.update(rank.spent)
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"spent": self._spent, "throughput": self._throughput}
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
-        self._evaluation.kept_places = frozenset()
-        replies = ask(requests)
-        spent = self._evaluation.spent
+        replies, spent = ask(requests), self._spent
         for place, (request, reply) in enumerate(zip(requests, replies, strict=False)):
-            task, kept = request.task_name, place in self._evaluation.kept_places
-            if task not in self._evaluation.tasks or is_padding(request):
+            task, kept = request.task_name, place in self._kept.places
+            if task not in self._tasks or is_padding(request):
                 continue
             spent[task, "answers"] += 1
             spent[task, "answers kept"] += kept
@@ -84,11 +92,11 @@ class Costs(AskingStage):
         seconds = perf_counter() - begun
         self._seconds += seconds
         for request in requests:
-            if request.task_name in self._evaluation.tasks and not is_padding(request):
+            if request.task_name in self._tasks and not is_padding(request):
                 doc_id, task, split = request.args[-3:]
                 self._asked[task, split].append(doc_id)
                 # Requests that are answered together have equal shares of the time.
-                self._evaluation.spent[task, "seconds"] += seconds / len(requests)  # type: ignore[assignment]
+                self._spent[task, "seconds"] += seconds / len(requests)  # type: ignore[assignment]
 
 
 def describe(ranks: list[Answered]) -> dict[str, Any]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
 from lmms_eval_tasks.host.asking.samples import generation_of, is_sampled, sample_of
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.ranks import current_exchange
+from lmms_eval_tasks.host.ranks import current_exchange, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
 from lmms_eval_tasks.utils.answers.reply import Reply
-
-SHARED = "answers shared"
-"""The field of a run card's costs that counts the items which have the answer to an equal request."""
 
 
 class EqualRequests(AskingStage):
@@ -25,6 +22,15 @@ class EqualRequests(AskingStage):
 
     def __init__(self, model: Any, evaluation: Evaluation) -> None:
         self._model, self._evaluation = model, evaluation
+        self._shared: Counter[str] = Counter()
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        yield
+        self._shared = sum(gather_objects(self._shared), Counter())
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"shared": self._shared}
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         ranks = current_exchange()
@@ -44,13 +50,11 @@ class EqualRequests(AskingStage):
             return ask(requests)
         own = [place for place, key in enumerate(keys) if not key or asking[key] == (ranks.rank, place)]
         found = dict(zip(own, ask([requests[place] for place in own]), strict=False))
-        shared = {
-            key: self._explain(requests[place], found[place]) for place in found if (key := keys[place]) in repeated
-        }
+        shared = {key: found[place] for place in found if (key := keys[place]) in repeated}
         known = {key: reply for of_rank in ranks.gather(shared) for key, reply in of_rank.items()}
         for place in set(range(len(requests))) - set(own):
             found[place] = known.get(keys[place], Reply())
-            self._evaluation.spent[requests[place].task_name, SHARED] += 1
+            self._shared[requests[place].task_name] += 1
         return [found.get(place, Reply()) for place in range(len(requests))]
 
     def _keys(self, requests: Sequence[Any], alone: bool) -> list[str]:
@@ -73,10 +77,3 @@ class EqualRequests(AskingStage):
             return hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()
 
         return list(map(key_of, requests))
-
-    def _explain(self, request: Any, reply: Reply) -> Reply:
-        """Return a reply with what a model of ours says by itself of the item that it was asked for."""
-        state, (doc_id, task, split) = self._evaluation.tasks[request.task_name], request.args[-3:]
-        own = getattr(self._model, "unanswered", None) or {}
-        why = own and own.get((state.name, self._model.task_dict[task][split][doc_id]["item_id"]))
-        return replace(reply, missing=why[0], detail=why[1]) if why and not reply.missing else reply

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.asking.samples import generation_of, is_sampled, sample_of
 from lmms_eval_tasks.host.asking.servers import ServerReplies, sends_each_alone
 from lmms_eval_tasks.host.asking.stages import EACH, Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.model.identity import find_arguments, get_nested_attr, model_identity
+from lmms_eval_tasks.host.model.identity import ModelFacts, find_arguments, get_nested_attr, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
@@ -163,8 +163,19 @@ def _digest(value: Mapping[str, Any]) -> str:
 class KeptAnswers(AskingStage):
     """Keeps the model's answers to our tasks, and asks for none again that was kept."""
 
-    def __init__(self, model: Any, evaluation: Evaluation, settings: Mapping[str, Any], server: ServerReplies) -> None:
-        self._model, self._evaluation, self._settings, self._server = model, evaluation, settings, server
+    def __init__(
+        self,
+        facts: ModelFacts,
+        evaluation: Evaluation,
+        settings: Mapping[str, Any],
+        server: ServerReplies,
+        expect: Callable[[Sequence[Any]], object] = len,
+    ) -> None:
+        self._model, self._weights, self._evaluation, self._settings = facts.model, facts.weights, evaluation, settings
+        self._server, self._expect = server, expect
+        self.places: frozenset[int] = frozenset()
+        """The places of the last requests whose answers were kept from before."""
+        self._count: int | None = None
         command = settings.get("cli_args")
         output_path, self._seeds = getattr(command, "output_path", None), getattr(command, "seed", None)
         # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
@@ -180,12 +191,12 @@ class KeptAnswers(AskingStage):
         if self._folder is not None and keep_itself:
             keep_itself(self._folder)
             yield
-            self._evaluation.answers_kept = model.answers_kept
+            self._count = model.answers_kept
         elif self._folder is None or arguments is None or type(model).__module__ in ASKED_ONCE:
             yield
         else:
             asked = {name: self._settings.get(name) for name in ("system_instruction", "fewshot_as_multiturn")}
-            identity = model_identity(model, arguments, self._evaluation.weights) | {"format": FORMAT, "asked": asked}
+            identity = model_identity(model, arguments, self._weights) | {"format": FORMAT, "asked": asked}
             self._files = AnswerFiles(self._folder, identity)
             try:
                 yield
@@ -202,14 +213,18 @@ class KeptAnswers(AskingStage):
             return "Its answers are kept; the same command resumes."
         return "No answer is kept; the same command begins anew."
 
+    def facts(self) -> Mapping[str, Any]:
+        return {"answers_kept": self._count}
+
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         if (files := self._files) is None:
+            self.places = frozenset()
             return ask(requests)
         asked_items = self._read_items(requests)
         answers = files.find(asked_items)
-        self._evaluation.kept_places = frozenset(place for place, one in enumerate(answers) if one is not None)
-        count = len(self._evaluation.kept_places)
-        total = self._evaluation.answers_kept = sum(gather_objects(count))
+        self.places = frozenset(place for place, one in enumerate(answers) if one is not None)
+        count = len(self.places)
+        total = self._count = sum(gather_objects(count))
         is_first = os.environ.get("RANK", "0") == "0"
         if is_first:
             log_kept(total, files.folder)
@@ -231,8 +246,7 @@ class KeptAnswers(AskingStage):
                     take(missing[number], reply)
                 return [answer or Reply() for answer in answers]
             parts = [missing][: len(missing)] if alone else self._divide(requests, asked_items, answers)
-            if self._evaluation.ahead:
-                self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
+            self._expect([requests[place] for places in parts for place in places])
             places_of = {id(requests[place]): place for place in missing}
             with _quiet(self._model), self._server.taken_by(lambda request, reply: take(places_of[id(request)], reply)):
                 for places in parts:

@@ -41,6 +41,10 @@ class AskingStage:
         """Answer requests in order; `ask` is the next stage, or the model."""
         return ask(requests)
 
+    def facts(self) -> Mapping[str, Any]:
+        """Return what it has found when the evaluation has ended, by the names of `FinishedRun`."""
+        return {}
+
     def call(self, requests: list[Any]) -> AbstractContextManager[object]:
         """Return a context for a call of the model's own method, of which there may be several."""
         return nullcontext()
@@ -76,6 +80,10 @@ class AskedModel:
             for stage in reversed(self._stages):
                 stack.enter_context(stage.during())
             yield
+
+    def facts(self) -> dict[str, Any]:
+        """Return what all stages have found."""
+        return {name: value for stage in self._stages for name, value in stage.facts().items()}
 
     def _answer(self, generate: Callable[[list[Any]], list[Any]], requests: list[Any]) -> list[Any]:
         self._calls += 1

@@ -119,8 +119,9 @@ class UnreadableClips(AskingStage):
         except Exception as error:  # of a decoder, in whatever adapter
             faults = {} if fails_alone else self._find_faults(requests, places)
             if not faults:
-                if last := self._evaluation.shown_last:
-                    where = f"{last[0]}, of which it was shown {describe_seen(last[1])}"
+                shown = (state.shown_last for state in self._evaluation.tasks.values() if state.shown_last)
+                if last := max(shown, key=lambda one: one.when, default=None):
+                    where = f"{last.item}, of which it was shown {describe_seen(last.visuals)}"
                     logger.error("The model failed at {}: {}", where, describe_exception(error))
                 raise
             replies = [Reply()] * len(requests)

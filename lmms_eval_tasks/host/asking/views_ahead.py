@@ -31,6 +31,7 @@ class ViewsAhead(AskingStage):
         self._known: set[int] = set()
         self._coming: dict[Making, Future[MadeClip]] = {}
         self._submitted: set[Making] = set()
+        self._pool: ThreadPoolExecutor | None = None
 
     @contextmanager
     def during(self) -> Iterator[None]:
@@ -41,12 +42,11 @@ class ViewsAhead(AskingStage):
             return
         self._most = max(AHEAD * cores, part_size(self._model))
         self._pool = ThreadPoolExecutor(cores, thread_name_prefix="views-ahead")
-        evaluation.ahead = self
         try:
             yield
         finally:
-            evaluation.ahead = None
-            self._pool.shutdown(cancel_futures=True)
+            pool, self._pool = self._pool, None
+            pool.shutdown(cancel_futures=True)
 
     def call(self, requests: list[Any]) -> AbstractContextManager[object]:
         if self._evaluation.ahead:
@@ -55,6 +55,8 @@ class ViewsAhead(AskingStage):
 
     def expect(self, requests: Sequence[Any]) -> None:
         """Learn which requests will be asked, in this order, after those that are known already."""
+        if self._pool is None:
+            return
         with self._lock:
             new = [one for one in requests if id(one) not in self._known and not is_padding(one)]
             self._known.update(map(id, new))
@@ -62,7 +64,8 @@ class ViewsAhead(AskingStage):
 
     def take(self, making: Making) -> MadeClip:
         """Return the clip to show now, made here if no thread has begun with it; errors are those of `Making.run`."""
-        if os.getpid() != self._owner:  # a fork of an adapter's, which has none of the threads
+        # A fork of an adapter's has none of the threads.
+        if self._pool is None or os.getpid() != self._owner:
             return making.run(open_store())
         with self._lock:
             self._submitted.add(making)
@@ -80,6 +83,6 @@ class ViewsAhead(AskingStage):
             return
         doc_id, task, split = request.args[-3:]
         for making in state.shown.makings(self._model.task_dict[task][split][doc_id]):
-            if making not in self._submitted:
+            if self._pool and making not in self._submitted:
                 self._submitted.add(making)
                 self._coming[making] = self._pool.submit(making.run, open_store())

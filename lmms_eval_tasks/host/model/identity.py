@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,6 +70,15 @@ class Weights:
     precision: str | None = None
     family: str | None = None
     parameters: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a run's model, once model and tasks have met."""
+
+    model: Any = None
+    weights: Weights = field(default_factory=Weights)
+    clip_reader: str | None = None
 
 
 def read_weights(model: Any) -> Weights:

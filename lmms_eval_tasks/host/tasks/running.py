@@ -8,18 +8,19 @@ import json
 import os
 import re
 import threading
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from loguru import logger
 
-from lmms_eval_tasks.host.model.identity import Weights, get_nested_attr, is_ours
+from lmms_eval_tasks.host.model.identity import ModelFacts, get_nested_attr, is_ours
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
 from lmms_eval_tasks.host.tasks import task_view
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
@@ -62,32 +63,38 @@ if TYPE_CHECKING:
 Pointer = Mapping[str, Any]
 
 
-@dataclass
-class Evaluation(task_view.Asked):
-    """State that all tasks of one evaluation share."""
+@dataclass(frozen=True)
+class RunChoices:
+    """What is chosen of a run before a model is loaded.
 
+    Attributes:
+        clips_needed: Whether its model looks at clips.
+        judge_needed: Whether answers are judged.
+        splits: Whether it may be a part of a run, as the environment says.
+    """
+
+    clips_needed: bool = True
     judge_needed: bool = True
     splits: bool = True
-    weights: Weights = field(default_factory=Weights)
-    clip_reader: str | None = None
-    tasks: dict[str, TaskState] = field(default_factory=dict)
-    answers_kept: int | None = None
-    kept_places: frozenset[int] = frozenset()
-    spent: Counter[tuple[str, str]] = field(default_factory=Counter)
-    shown_last: tuple[str, Sequence[Any]] | None = None
-    throughput: Mapping[str, Any] = field(default_factory=dict)
-    finished: dict[frozenset[tuple[str, Any]], Sequence[GradedItem]] = field(default_factory=dict)
-    records: dict[str, tuple[Record, ...]] = field(default_factory=dict)
-    counted: dict[tuple[str, str], Units] = field(default_factory=dict)
-    """Task and score to what counts in it, for the file of scores."""
-    absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
-    _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
-    _judges: dict[type, Grader | None] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def shard(self) -> Shard | None:
         return read_shard() if self.splits else None
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(RunChoices):
+    """A run with its tasks, and with the prepared tables and judges that these share."""
+
+    tasks: Mapping[str, TaskState] = field(default_factory=dict)
+    absent: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    """The clips that the first rank has not found, of several ranks."""
+    _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
+    _judges: dict[type, Grader | None] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, state: TaskState) -> None:
+        cast(dict[str, TaskState], self.tasks)[state.name] = state
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
         """Return the rows of the prepared table that a task's pointer names, at the index that they have there."""
@@ -141,7 +148,8 @@ class Evaluation(task_view.Asked):
                 card, split = read_card(pointer["benchmark"]), pointer["split"]
                 if self.clips_needed and view_of(pointer).needs_clip:
                     absent[card.name, split] = absent_clips(card, split, read_table(card, split)[0])
-        self.absent, *_ = ranks.gather(absent)
+        found, *_ = ranks.gather(absent)
+        self.absent.update(found)
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
         reasons: dict[str, None] = {}
@@ -162,10 +170,31 @@ class Evaluation(task_view.Asked):
             return self._judges[schema]
 
 
-class Results(dict[str, Any]):
-    """lmms-eval's results, with the evaluation that they are of, for the run card."""
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that has just ended in this process, with what its stages found.
+
+    Attributes:
+        answers_kept: How many answers were kept from before; None where none are kept.
+        spent: What the answers of each task cost, by the names of the run card's fields.
+        shared: How many items of each task have the answer to an equal request.
+        throughput: Of all ranks together, by the names of the run card's fields.
+    """
 
     evaluation: Evaluation
+    facts: ModelFacts = field(default_factory=ModelFacts)
+    answers_kept: int | None = None
+    spent: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    shared: Mapping[str, int] = field(default_factory=dict)
+    throughput: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Results(dict[str, Any]):
+    """lmms-eval's results, with the run that they are of, for the run card."""
+
+    def __init__(self, results: Mapping[str, Any], run: FinishedRun) -> None:
+        super().__init__(results)
+        self.run = run
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
         """Return the numbers alone, as lmms-eval's loggers take them."""
@@ -205,6 +234,14 @@ def _describe(data_set: DataSet) -> Mapping[str, Any]:
 
 LEAST_TOKENS = 0.9
 """Share of its tokens that the text of an answer that was cut off has; a few are lost where it is read again."""
+
+
+class ShownLast(NamedTuple):
+    """What was shown last to a model of a task's items, and when."""
+
+    when: float
+    item: str
+    visuals: Sequence[Any]
 
 
 class Replies(Protocol):
@@ -280,24 +317,31 @@ class TaskState(RunningTask):
         scores = [metric for metric in metrics if metric not in (RECORD, SUBMISSION_ROWS)]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)
-        self.shown = task_view.TaskView(self.view, self.benchmark, pointer, evaluation)
         self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
         self.verdicts: Grader | None = None
-        self.replies: Replies | None = None
-        self.silent: dict[str, Why] = {}
-        """The items that were asked in vain, and why."""
-        self.is_heard = False
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self.asks_alike = False
         """Whether requests with the same prompt and clips show the same: what shows an item is ours."""
+        self._settings: TaskSettings | None = None
+        self.begin(ModelFacts())
+
+    def begin(self, facts: ModelFacts, replies: Replies | None = None, ahead: Any = None) -> None:
+        """Begin with a model, the replies to the task's items, and what makes ahead the clips that it shows."""
+        self.facts, self.replies, self.is_heard = facts, replies, False
+        asked = task_view.Asked(self.evaluation.clips_needed, facts.model, ahead)
+        self.shown = task_view.TaskView(self.view, self.benchmark, self.pointer, asked)
+        self.silent: dict[str, Why] = {}
+        """The items that were asked in vain, and why."""
+        self.shown_last: ShownLast | None = None
+        self.records: tuple[Record, ...] = ()
+        """Those of all ranks, once lmms-eval has gathered them."""
+        self.counted: dict[str, Units] = {}
+        """Score to what counts in it, for the file of scores."""
         self._scores: defaultdict[str, deque[float | int | None]] = defaultdict(deque)
         """Score to its values that lmms-eval has not asked for yet, one for each of the task's filters."""
-        self._settings: TaskSettings | None = None
-
-    def begin(self, replies: Replies) -> None:
-        """Begin to grade, by the replies to the task's items."""
-        self.replies, self.silent, self.is_heard = replies, {}, False
+        self.finished: Sequence[GradedItem] | None = None
+        """The same with what a submission needs, where the task makes one."""
 
     def __deepcopy__(self, memo: object) -> TaskState:
         """Return the same state: lmms-eval copies a task's configuration where it prints it."""
@@ -323,7 +367,7 @@ class TaskState(RunningTask):
 
     @property
     def model(self) -> Any:
-        return self.evaluation.model
+        return self.facts.model
 
     def judge(self, schema: type[BaseModel]) -> Grader | None:
         if not self.evaluation.judge_needed:
@@ -342,7 +386,7 @@ class TaskState(RunningTask):
 
     def show(self, doc: Row) -> list[Any]:
         seen = self.shown.visuals(doc)
-        self.evaluation.shown_last = f"{doc['item_id']} of {self.name}", seen
+        self.shown_last = ShownLast(perf_counter(), f"{doc['item_id']} of {self.name}", seen)
         return seen
 
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
@@ -415,9 +459,9 @@ class TaskState(RunningTask):
 
     def keep_records(self, records: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Compute each score from the records of all ranks, and keep them; lmms-eval prints no row of an empty list."""
-        whole = self.evaluation.records[self.name] = tuple(self.view.join(tuple(map(Record.from_json, records))))
+        self.records = tuple(self.view.join(tuple(map(Record.from_json, records))))
         for metric in self.metrics:
-            units = self.evaluation.counted[self.name, metric.name] = metric.units(whole)
+            units = self.counted[metric.name] = metric.units(self.records)
             if units:
                 self._scores[metric.name].append(score_tasks(metric, [units]))
         return []
@@ -429,7 +473,7 @@ class TaskState(RunningTask):
         logged = [GradedItem.from_json(item) for item in items]
         for warning in warn(logged, self) if warn else ():
             logger.warning(warning)
-        self.evaluation.finished[frozenset(self.pointer.items())] = logged
+        self.finished = logged
         output_path = getattr(args, "output_path", None)
         if not output_path or not self.submits or self.evaluation.shard:
             return None
@@ -508,7 +552,9 @@ LONGEST_NAME = 120
 
 def _write_submissions(state: TaskState, output_path: Path, model: str) -> int | None:
     """Write every file of a benchmark's form that a task completes, and return the rows of the task's own."""
-    benchmark, pointer, finished = state.benchmark, state.pointer, state.evaluation.finished
+    benchmark, pointer = state.benchmark, state.pointer
+    states = state.evaluation.tasks.values()
+    finished = {frozenset(one.pointer.items()): one.finished for one in states if one.finished is not None}
     split, form, written = pointer["split"], benchmark.submission, None
     assert form is not None, f"{benchmark.name} has no form of submission"
     # Files of several models stay apart and say whose they are.

@@ -147,9 +147,9 @@ class ItemKey(NamedTuple):
     shown: Mapping[str, Any]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Asked:
-    """What a view asks of the evaluation: whether clips are looked at, by which model, and what makes clips ahead."""
+    """What a view asks of a run: whether clips are looked at, by which model, and what makes clips ahead."""
 
     clips_needed: bool = True
     model: Any = None
