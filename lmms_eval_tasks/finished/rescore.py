@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lmms_eval_tasks.host.model.identity import ModelFacts, package_version
+from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version
 from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import read_task_settings
@@ -533,8 +533,8 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
     card["rescored"] = {
         "results": rescored.run.path.name,
         "results sha256": file_sha256(rescored.run.path),
-        "lmms-eval-tasks": package_version("lmms-eval-tasks"),
-        "lmms-eval": package_version("lmms-eval"),
+        "lmms-eval-tasks": installed_version("lmms-eval-tasks"),
+        "lmms-eval": installed_version("lmms-eval"),
         "scores": rescored.scores,
         "changed scores": len(rescored.changes),
     }

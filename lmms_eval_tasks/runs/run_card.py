@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
-from lmms_eval_tasks.utils.answers.hooks import OFFICIAL
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SHARD
@@ -97,19 +95,17 @@ class Weight(str, Enum):
     """Another time or place."""
 
 
-class Unknown(Exception):
-    """A field of a run card cannot be found; the text says why."""
+@dataclass(frozen=True)
+class Missing:
+    """Stands for a fact that a run has and that cannot be found; `why` is for people."""
+
+    why: str
 
 
-class LeftOut(Exception):
-    """A run has no such field."""
-
-
-def known(value: Any, why: str) -> Any:
-    """Return a value that is there; raises `Unknown` with the reason where it is not."""
-    if value is None:
-        raise Unknown(why)
-    return value
+Fact = str | int | float | Mapping[str, Any] | Sequence[Any] | Missing | None
+"""What `as_value` writes as a value, or `Missing`; None where lmms-eval does not say it."""
+Facts = Mapping[str, Fact]
+"""Facts of a section by name, in their order; what a run does not have is left out."""
 
 
 class CardField(NamedTuple):
@@ -118,102 +114,94 @@ class CardField(NamedTuple):
     name: str
     """Its name. An empty name stands for the section's fields that have no line of their own."""
     weight: Weight
-    find: Callable[[Any], Any] | None = None
-    """Finds the value in a run, or in a task or hazard of it, as host/saving.py has them; it may raise. Without a name
-    it returns fields to their values, or to functions that find these."""
     public: str = ""
     """Its name in an export; a field without one stays here."""
 
 
 MATTERS, MODEL, ENVIRONMENT, NEVER = Weight
-UNNAMED = "the model does not say"
 FRAME_NUMBERS = ("max_num_frames", "max_frames_num", "num_frame", "num_frames", "nframes", "max_frames", "frames")
 """Names of lmms-eval's adapters for the number of frames."""
 
 FIELDS = (
-    CardField(TASK, "version", MATTERS, lambda task: task.results["versions"][task.name]),
-    CardField(TASK, "benchmark", MATTERS, lambda task: task.benchmark),
-    CardField(TASK, "data", MATTERS, lambda task: task.prepared.data_set.text),
-    CardField(TASK, "data source", NEVER, lambda task: task.prepared.source),
-    CardField(TASK, "data revision", MATTERS, lambda task: task.prepared.revision or "not from the hub"),
-    CardField(TASK, "data sha256", MATTERS, lambda task: task.prepared.table_sha256, "data sha256"),
-    CardField(TASK, "release sha256", MATTERS, lambda task: dict(task.prepared.source_sha256)),
-    CardField(TASK, "prepared by", NEVER, lambda task: f"lmms-eval-tasks {task.manifest.tool_version}"),
-    CardField(TASK, "missing clips", MATTERS, lambda task: len(task.prepared.missing)),
-    CardField(TASK, "items", MATTERS, lambda task: task.results["n-samples"][task.name]["effective"]),
-    CardField(TASK, "view", MATTERS, lambda task: task.view),
-    CardField(TASK, "prompt", MATTERS, lambda task: task.prompt.prompt_id, "prompt"),
-    CardField(TASK, "prompt sha256", MATTERS, lambda task: task.prompt.sha256, "prompt sha256"),
-    CardField(TASK, "official prompt", MATTERS, lambda task: task.prompt.prompt_id == OFFICIAL, "official prompt"),
-    CardField(TASK, "", MATTERS, lambda task: task.settings),
-    CardField(TASK, "judge", MATTERS, lambda task: task.judge),
-    CardField(TASK, "extractor", MATTERS, lambda task: task.state.kind.extractor, "extractor"),
-    CardField(TASK, "generation", MATTERS, lambda task: task.config["generation_kwargs"]),
-    CardField(TASK, "repeats", MATTERS, lambda task: task.config["repeats"], "repeats"),
-    CardField(TASK, "fewshot examples", MATTERS, lambda task: task.config["num_fewshot"], "fewshot examples"),
-    CardField("model", "name", MODEL, lambda run: run.config["model"], "adapter"),
-    CardField("model", "class", MODEL, lambda run: run.config["model_backend"]),
-    CardField("model", "arguments", MODEL, lambda run: run.config["model_args"]),
-    CardField("model", "checkpoint", MODEL, lambda run: run.checkpoint()),
-    CardField("model", "revision", MODEL, lambda run: run.revision()),
-    CardField("model", "precision", MODEL, lambda run: known(run.weights.precision, UNNAMED), "precision"),
-    CardField("model", "parameters", MODEL, lambda run: known(run.weights.parameters, UNNAMED)),
-    CardField("model", "system instruction", MATTERS, lambda run: run.results.get("system_instruction") or "none"),
-    CardField("model", "chat template", MATTERS, lambda run: run.results.get("chat_template_sha") or "the model's own"),
-    CardField("model", "trained on", MODEL, lambda run: run.trained_on()),
+    CardField(TASK, "version", MATTERS),
+    CardField(TASK, "benchmark", MATTERS),
+    CardField(TASK, "data", MATTERS),
+    CardField(TASK, "data source", NEVER),
+    CardField(TASK, "data revision", MATTERS),
+    CardField(TASK, "data sha256", MATTERS, "data sha256"),
+    CardField(TASK, "release sha256", MATTERS),
+    CardField(TASK, "prepared by", NEVER),
+    CardField(TASK, "missing clips", MATTERS),
+    CardField(TASK, "items", MATTERS),
+    CardField(TASK, "view", MATTERS),
+    CardField(TASK, "prompt", MATTERS, "prompt"),
+    CardField(TASK, "prompt sha256", MATTERS, "prompt sha256"),
+    CardField(TASK, "official prompt", MATTERS, "official prompt"),
+    CardField(TASK, "", MATTERS),
+    CardField(TASK, "judge", MATTERS),
+    CardField(TASK, "extractor", MATTERS, "extractor"),
+    CardField(TASK, "generation", MATTERS),
+    CardField(TASK, "repeats", MATTERS, "repeats"),
+    CardField(TASK, "fewshot examples", MATTERS, "fewshot examples"),
+    CardField("model", "name", MODEL, "adapter"),
+    CardField("model", "class", MODEL),
+    CardField("model", "arguments", MODEL),
+    CardField("model", "checkpoint", MODEL),
+    CardField("model", "revision", MODEL),
+    CardField("model", "precision", MODEL, "precision"),
+    CardField("model", "parameters", MODEL),
+    CardField("model", "system instruction", MATTERS),
+    CardField("model", "chat template", MATTERS),
+    CardField("model", "trained on", MODEL),
     CardField("model", "", MODEL),
-    CardField("frames", "frames", MATTERS, lambda run: run.frames(), "frames"),
-    CardField("frames", "fps", MATTERS, lambda run: run.shown("fps", "video_fps", "sample_fps"), "frames a second"),
-    CardField("frames", "least pixels", MATTERS, lambda run: run.shown("min_pixels"), "least pixels"),
-    CardField("frames", "most pixels", MATTERS, lambda run: run.shown("max_pixels"), "most pixels"),
-    CardField("frames", "height", MATTERS, lambda run: run.shown("height"), "height"),
-    CardField("frames", "width", MATTERS, lambda run: run.shown("width"), "width"),
-    CardField("frames", "pixels of a frame", MATTERS, lambda run: run.pixels(), "pixels of a frame"),
-    CardField("frames", "reader", ENVIRONMENT, lambda run: run.reader(), "clip reader"),
-    CardField("denoising", "", MATTERS, lambda run: run.denoising()),
-    CardField("sharing", "", MATTERS, lambda run: run.sharing()),
+    CardField("frames", "frames", MATTERS, "frames"),
+    CardField("frames", "fps", MATTERS, "frames a second"),
+    CardField("frames", "least pixels", MATTERS, "least pixels"),
+    CardField("frames", "most pixels", MATTERS, "most pixels"),
+    CardField("frames", "height", MATTERS, "height"),
+    CardField("frames", "width", MATTERS, "width"),
+    CardField("frames", "pixels of a frame", MATTERS, "pixels of a frame"),
+    CardField("frames", "reader", ENVIRONMENT, "clip reader"),
+    CardField("denoising", "", MATTERS),
+    CardField("sharing", "", MATTERS),
     CardField("sharing", "mode", ENVIRONMENT),
     CardField("sharing", "why", NEVER),
     CardField("sharing", "attention", ENVIRONMENT),
     CardField("sharing", "questions at once", ENVIRONMENT),
-    CardField("throughput", "", NEVER, lambda run: run.run.throughput),
-    CardField(COST, "", NEVER, lambda spent: spent),
-    CardField(HAZARDS, "", MATTERS, lambda run: run.hazards),
-    CardField(HAZARD, "adapter", MODEL, lambda found: found["adapter"]),
-    CardField(HAZARD, "versions", MATTERS, lambda found: found["versions"]),
-    CardField(HAZARD, "condition", MATTERS, lambda found: found["condition"]),
-    CardField(HAZARD, "effect", NEVER, lambda found: found["effect"]),
-    CardField(HAZARD, "source", NEVER, lambda found: found["source"]),
-    CardField("seeds", "random", MATTERS, lambda run: run.config["random_seed"]),
-    CardField("seeds", "numpy", MATTERS, lambda run: run.config["numpy_seed"]),
-    CardField("seeds", "torch", MATTERS, lambda run: run.config["torch_seed"], "seed"),
-    CardField("seeds", "fewshot", MATTERS, lambda run: run.config["fewshot_seed"]),
-    CardField("run", "date", NEVER, lambda run: run.results["date"]),
-    CardField("run", "command", NEVER, lambda run: shlex.join(sys.argv)),
-    CardField("run", "tasks", NEVER, lambda run: run.options["tasks"]),
-    CardField(
-        "run", "limit", MATTERS, lambda run: "none" if run.config["limit"] in (None, -1) else run.config["limit"]
-    ),
-    CardField("run", "shard", MATTERS, lambda run: str(run.evaluation.shard or "none")),
-    CardField("run", "offset", MATTERS, lambda run: run.config["offset"]),
-    CardField("run", "batch size", ENVIRONMENT, lambda run: run.config["batch_size"], "batch size"),
-    CardField("run", "ranks", ENVIRONMENT, lambda run: run.ranks(), "ranks"),
-    CardField(
-        "run", "wall time in s", NEVER, lambda run: round(float(run.results["total_evaluation_time_seconds"]), 1)
-    ),
-    CardField("run", "reasoning tags", MATTERS, lambda run: run.options["reasoning_tags"]),
-    CardField("run", "response cache", NEVER, lambda run: run.config["use_cache"] or "none"),
-    CardField("run", "budget of tokens", NEVER, lambda run: run.token_budget()),
-    CardField("run", "answers kept from before", NEVER, lambda run: run.answers_kept()),
+    CardField("throughput", "", NEVER),
+    CardField(COST, "", NEVER),
+    CardField(HAZARDS, "", MATTERS),
+    CardField(HAZARD, "adapter", MODEL),
+    CardField(HAZARD, "versions", MATTERS),
+    CardField(HAZARD, "condition", MATTERS),
+    CardField(HAZARD, "effect", NEVER),
+    CardField(HAZARD, "source", NEVER),
+    CardField("seeds", "random", MATTERS),
+    CardField("seeds", "numpy", MATTERS),
+    CardField("seeds", "torch", MATTERS, "seed"),
+    CardField("seeds", "fewshot", MATTERS),
+    CardField("run", "date", NEVER),
+    CardField("run", "command", NEVER),
+    CardField("run", "tasks", NEVER),
+    CardField("run", "limit", MATTERS),
+    CardField("run", "shard", MATTERS),
+    CardField("run", "offset", MATTERS),
+    CardField("run", "batch size", ENVIRONMENT, "batch size"),
+    CardField("run", "ranks", ENVIRONMENT, "ranks"),
+    CardField("run", "wall time in s", NEVER),
+    CardField("run", "reasoning tags", MATTERS),
+    CardField("run", "response cache", NEVER),
+    CardField("run", "budget of tokens", NEVER),
+    CardField("run", "answers kept from before", NEVER),
     CardField("run", "", NEVER),
-    CardField("software", "", ENVIRONMENT, lambda run: run.software),
-    CardField("software", "torch", ENVIRONMENT, public="torch"),
-    CardField("software", "transformers", ENVIRONMENT, public="transformers"),
-    CardField("software", "lmms-eval", ENVIRONMENT, public="lmms-eval"),
-    CardField("hardware", "device", ENVIRONMENT, lambda run: str(known(run.attribute("device"), UNNAMED))),
-    CardField("hardware", "", ENVIRONMENT, lambda run: run.hardware),
-    CardField("hardware", "GPUs", ENVIRONMENT, public="GPUs"),
-    CardField("settings", "", MATTERS, lambda run: run.variables()),
+    CardField("software", "", ENVIRONMENT),
+    CardField("software", "torch", ENVIRONMENT, "torch"),
+    CardField("software", "transformers", ENVIRONMENT, "transformers"),
+    CardField("software", "lmms-eval", ENVIRONMENT, "lmms-eval"),
+    CardField("hardware", "device", ENVIRONMENT),
+    CardField("hardware", "", ENVIRONMENT),
+    CardField("hardware", "GPUs", ENVIRONMENT, "GPUs"),
+    CardField("settings", "", MATTERS),
     CardField("settings", HOME, NEVER),
     CardField("settings", ANSWERS, NEVER),
     CardField("settings", SHARD, NEVER),
@@ -221,7 +209,7 @@ FIELDS = (
     CardField("merged", "", NEVER),
     CardField(NOT_KNOWN, "", NEVER),
 )
-"""Every field in its order; what is in no line matters, since a later version may write it."""
+"""Every field; what is in no line matters, since a later version may write it."""
 _BY_NAME = {(field.section, field.name): field for field in FIELDS}
 
 
@@ -248,6 +236,52 @@ class CardDifference:
             f"{_shorten(text)} ({'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)})"
             for text, numbers in runs.items()
         )
+
+
+def card_of(facts: Mapping[str, Facts]) -> dict[str, dict[str, Value]]:
+    """Return the card of a run's facts, by sections that have any: null where one is missing, and at the end why."""
+    card: dict[str, dict[str, Value]] = {}
+    reasons: dict[str, dict[str, str]] = {}
+    for section, fields in facts.items():
+        for name, fact in fields.items():
+            value, reason = _read_fact(fact)
+            card.setdefault(section, {})[name] = value
+            if value is None:
+                reasons.setdefault(section, {})[name] = reason
+    if reasons:
+        card[NOT_KNOWN] = dict(_in_order(facts, reasons))
+    return card
+
+
+def _read_fact(fact: Fact) -> tuple[Value, str]:
+    """Return a fact as a card writes it, and the reason where it is null."""
+    if isinstance(fact, Missing):
+        return None, fact.why
+    try:
+        return as_value(fact), "lmms-eval does not say"
+    except Exception as error:  # a card never ends a run
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _in_order(facts: Mapping[str, Facts], reasons: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield reasons by `section.field`, those of several tasks field by field."""
+    for kind, of_kind in groupby(facts, _kind_of):
+        sections = list(of_kind)
+        names = list(dict.fromkeys(name for section in sections for name in facts[section]))
+        for name in sorted(names, key=_place_in_task) if kind == TASK else names:
+            for section in sections:
+                if name in (of_section := reasons.get(section, {})):
+                    yield f"{section}.{name}", of_section[name]
+
+
+def _kind_of(section: str) -> str:
+    return next((kind for kind in (TASK, COST, HAZARD) if section.startswith(kind)), section)
+
+
+def _place_in_task(name: str) -> int:
+    """Return the place of a task's field among all of them."""
+    names = [field.name for field in FIELDS if field.section == TASK]
+    return names.index(name if name in names else "")
 
 
 def as_value(value: Any) -> Value:
@@ -300,7 +334,7 @@ def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
 
 
 def weight_of(section: str, field: str) -> Weight:
-    section = next((kind for kind in (TASK, COST, HAZARD) if section.startswith(kind)), section)
+    section = _kind_of(section)
     line = _BY_NAME.get((section, field)) or _BY_NAME.get((section, ""))
     return line.weight if line else MATTERS
 

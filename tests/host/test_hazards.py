@@ -14,9 +14,9 @@ import torch
 from expected import Expected
 from task_states import new_state
 
-from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host import card_facts
+from lmms_eval_tasks.host.card_facts import adapter_of, gather, version_of
 from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version, read_weights
-from lmms_eval_tasks.host.saving import adapter_of, gather, version_of
 from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun
 from lmms_eval_tasks.runs import hazards
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
@@ -57,7 +57,7 @@ def test_on_which_runs_each_hazard_applies(expected: Expected, monkeypatch: pyte
 
     def show(module: str, weights: str = "", *, packages: Any = (), attributes: Any = (), **settings: Any) -> None:
         versions = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0", **dict(packages)}
-        monkeypatch.setattr(saving, "version_of", versions.__getitem__)
+        monkeypatch.setattr(card_facts, "version_of", versions.__getitem__)
         found = sorted(hazards_of(adapter(module, weights, **dict(attributes)), **settings))
         given = [f"{name}={value}" for name, value in {**dict(packages), **dict(attributes), **settings}.items()]
         run = " ".join(filter(None, [module.removeprefix("lmms_eval.models."), weights, *given]))
@@ -128,7 +128,7 @@ def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     versions = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0"}
-    monkeypatch.setattr(saving, "version_of", versions.__getitem__)
+    monkeypatch.setattr(card_facts, "version_of", versions.__getitem__)
     card = card_of(adapter(QWEN, "qwen2_5_vl", batch_size_per_gpu=4))
     applying = {name for name, value in card[HAZARDS].items() if value == APPLIES}
     assert {name.removeprefix(HAZARD) for name in card if name.startswith(HAZARD)} == applying
@@ -151,7 +151,7 @@ def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested
 def test_a_package_may_bring_the_module_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     assert version_of("transformers") == installed_version("transformers")
     assert version_of("a-package-that-nobody-has") is None
-    monkeypatch.setattr(saving, "installed_version", lambda package: None)
+    monkeypatch.setattr(card_facts, "installed_version", lambda package: None)
     monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"decord": ["numpy"]})
     assert version_of("decord") == np.__version__
 

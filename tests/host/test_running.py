@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from refusals import refusal
 from task_states import docs_of, new_state, task_state
 from warm_host import read_own_tasks
 
+from lmms_eval_tasks.host.card_facts import gather
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
 from lmms_eval_tasks.host.replacements import bind_config
-from lmms_eval_tasks.host.saving import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
@@ -79,6 +81,16 @@ def test_two_evaluations_in_one_process_give_what_two_processes_give(own_world: 
     boxes = [one["card"]["task cast_bench"]["boxes"] for one in (first, second)]
     prompts = [one["records"]["cast_bench"][0]["fields"]["prompt"].split(":")[0] for one in (first, second)]
     assert boxes == ["xyxy_px", "yxyx_px"] and prompts == ["cast_bench_evidence", "mcq_letter"]
+
+
+def test_what_is_chosen_of_a_run_and_known_of_its_model_stays(world: Path) -> None:
+    state = new_state("cast_bench")
+    facts = ModelFacts(model := object())
+    state.begin(facts)
+    assert state.model is model and not state.silent and not state.is_heard
+    for owner, name in ((state.evaluation, "clips_needed"), (state.evaluation, "tasks"), (facts, "model")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(owner, name, None)
 
 
 def test_settings_are_not_known_before_an_item_was_asked(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,14 +18,15 @@ from task_states import task_state
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host.card_facts import gather
 from lmms_eval_tasks.host.model.identity import ModelFacts, Weights, package_version, read_weights, weights_identity
 from lmms_eval_tasks.host.replacements import SAVE, replace
-from lmms_eval_tasks.host.saving import free_date, gather, saved_results
+from lmms_eval_tasks.host.saving import free_date, saved_results
 from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun, Results, TaskState
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS, NOT_KNOWN, Stage, TrainedOn, Unknown, read_run_card
+from lmms_eval_tasks.runs.run_card import FIELDS, FRAME_NUMBERS, NOT_KNOWN, Missing, Stage, TrainedOn, read_run_card
 from lmms_eval_tasks.runs.run_files import write_card
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.answers.hooks import OFFICIAL, Prompt, TaskSettings
@@ -126,8 +127,7 @@ def test_what_cannot_be_found_is_null_with_its_reason() -> None:
     }
     assert nulls == reasons.keys()
     assert package_version("lmms-eval-tasks") == lmms_eval_tasks.__version__
-    with pytest.raises(Unknown, match="no package of that name is installed"):
-        package_version("a-package-that-nobody-has")
+    assert package_version("a-package-that-nobody-has") == Missing("no package of that name is installed")
 
 
 class Hostile:
@@ -137,6 +137,23 @@ class Hostile:
         if name == "__class__":
             return Hostile
         raise RuntimeError(f"no {name} here")
+
+
+@pytest.mark.usefixtures("prepared_home")
+def test_every_fact_has_a_line_and_reasons_of_several_tasks_are_field_by_field() -> None:
+    run, lines = finished(), {(field.section, field.name) for field in FIELDS}
+    task_state("cast_bench", run.evaluation)
+    results = saved()
+    card = gather({**results, "configs": {**results["configs"], "cast_bench": {}}}, run)
+    kinds = {section: "task " if section.startswith("task ") else section for section in card}
+    assert not {
+        (section, name) for section, fields in card.items() for name in fields
+        if not {(kinds[section], name), (kinds[section], "")} & lines
+    }  # fmt: skip
+    of_tasks = [name for name in card[NOT_KNOWN] if name.startswith("task ")]
+    assert of_tasks[:2] == ["task cast_bench.version", "task cast_bench.data"]
+    nothing = gather({"configs": {"causalvqa_paired": {}, "cast_bench": {}}}, run)
+    assert list(nothing[NOT_KNOWN])[:3] == [f"{TASK}.version", "task cast_bench.version", "task cast_bench.data"]
 
 
 @pytest.mark.usefixtures("prepared_home")

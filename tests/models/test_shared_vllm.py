@@ -20,7 +20,7 @@ from torch import distributed as dist
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host.saving import adapter_of
+from lmms_eval_tasks.host.card_facts import adapter_of
 from lmms_eval_tasks.models import clip_reading
 from lmms_eval_tasks.models import shared_vllm as shared_vllm_module
 from lmms_eval_tasks.models import shared_vllm as videos

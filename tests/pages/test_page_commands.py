@@ -30,8 +30,8 @@ from yocausal_world import read_metadata, write_release
 import lmms_eval_tasks
 from lmms_eval_tasks.export.every_eval_ever import SCHEMA, Evaluator, Relationship, export_run
 from lmms_eval_tasks.export.hub import RESULTS, SECTION, export_hub
+from lmms_eval_tasks.host.card_facts import gather
 from lmms_eval_tasks.host.model.identity import ModelFacts
-from lmms_eval_tasks.host.saving import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts

@@ -18,7 +18,7 @@ from typing import Any
 
 from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.runs.run_card import Unknown
+from lmms_eval_tasks.runs.run_card import Missing
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import parse_arguments
@@ -236,11 +236,11 @@ def missing_requirements() -> list[str]:
     return [name for name in names if installed_version(name) is None and not find_spec(name.replace("-", "_"))]
 
 
-def package_version(package: str) -> str:
+def package_version(package: str) -> str | Missing:
     """Return the version of a package for a run card; ``not installed`` for one that not every run needs."""
     version = installed_version(package)
     if version is None and package not in OPTIONAL_PACKAGES:
-        raise Unknown("no package of that name is installed")
+        return Missing("no package of that name is installed")
     return version or "not installed"
 
 
@@ -259,14 +259,14 @@ def _gpus() -> str:
     return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
 
 
-def _driver() -> str:
+def _driver() -> str | Missing:
     """Return the NVIDIA driver by the kernel's own file; asking a tool could hang."""
     try:
         line = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
     except (OSError, IndexError):
         if _gpus() == "none":
             return "none"
-        raise Unknown("the kernel does not say") from None
+        return Missing("the kernel does not say")
     return " ".join(line.partition(":")[2].split())
 
 
