@@ -316,6 +316,8 @@ def sharing_facts(ended: EndedRun) -> Facts:
 def cost_facts(ended: EndedRun, task: str) -> Facts:
     """What a task's answers cost, on all ranks together; empty where none was asked for."""
     spent: dict[str, Fact] = {name: round(number, 2) for (of, name), number in ended.run.spent.items() if of == task}
+    if shared := ended.run.shared.get(task):
+        spent["answers shared"] = shared
     if ended.attribute("keep_answers_in"):  # it alone knows of which task
         spent.pop("answers kept", None)
     records = [one for record in ended.run.evaluation.tasks[task].records for one in record.each]

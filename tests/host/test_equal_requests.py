@@ -12,10 +12,11 @@ from task_states import new_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import equal_requests
-from lmms_eval_tasks.host.asking.equal_requests import SHARED, EqualRequests
+from lmms_eval_tasks.host.asking.equal_requests import EqualRequests
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.model import identity
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks
 from lmms_eval_tasks.utils.answers.hooks import doc_to_visual, hook
 
@@ -51,8 +52,8 @@ def run(model: Model, asked: list[Instance], task: Any = None, evaluation: Evalu
 def test_equal_requests_are_asked_once_and_the_card_says_how_many_share_an_answer() -> None:
     model, evaluation = Model(), Evaluation(tasks={"ours": asking.stand_in_task()})
     said = ["What? 0", "What? 0", "Why? 2", "What? 0", "Who? 4", "Why? 2"]
-    assert run(model, requests(), evaluation=evaluation) == said
-    assert model.asked == [0, 2, 4] and evaluation.spent["ours", SHARED] == 3
+    assert asking.ask(model, requests(), stage := EqualRequests(model, evaluation)) == said
+    assert model.asked == [0, 2, 4] and stage.facts() == {"shared": {"ours": 3}}
     failing = Model(FAILED)
     assert run(failing, requests([0, 1])) == [FAILED] * 2 and failing.asked == [0]
 
@@ -89,7 +90,7 @@ def test_ranks_ask_equal_requests_once_together(monkeypatch: pytest.MonkeyPatch)
 def test_an_answer_that_was_kept_is_that_to_an_equal_request(tmp_path: Path) -> None:
     def asked(made: list[Instance]) -> tuple[list[str], list[int]]:
         model, evaluation = Model(), Evaluation(tasks={"ours": asking.stand_in_task()})
-        kept = KeptAnswers(model, evaluation, asking.command(tmp_path, seed=1), ServerReplies(model))
+        kept = KeptAnswers(ModelFacts(model), evaluation, asking.command(tmp_path, seed=1), ServerReplies(model))
         return asking.ask(model, made, EqualRequests(model, evaluation), kept), model.asked
 
     assert asked(requests([0])) == (["What? 0"], [0])

@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
 from lmms_eval_tasks.host.asking.samples import generation_of, is_sampled, sample_of
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.ranks import current_exchange, gather_objects
+from lmms_eval_tasks.host.ranks import current_exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
 from lmms_eval_tasks.utils.answers.reply import Reply
@@ -27,7 +27,7 @@ class EqualRequests(AskingStage):
     @contextmanager
     def during(self) -> Iterator[None]:
         yield
-        self._shared = sum(gather_objects(self._shared), Counter())
+        self._shared = sum(current_exchange().gather(self._shared), Counter())
 
     def facts(self) -> Mapping[str, Any]:
         return {"shared": self._shared}
