@@ -98,9 +98,9 @@ def take_part(store: str, rank: int, size: int, clips: int) -> Cost:
     """
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     ranks.current_exchange = dealing.current_exchange = lambda: CountingExchange(rank, size)
-    items, evaluation = clips * QUESTIONS, Evaluation()
+    items = clips * QUESTIONS
     shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),), seconds=lambda item: SECONDS)
-    evaluation.tasks[TASK] = SimpleNamespace(shown=shown)  # type: ignore[assignment]
+    evaluation = Evaluation(tasks={TASK: SimpleNamespace(shown=shown)})  # type: ignore[dict-item]
     dealer = dealing.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
     requests = requests_of(rank, size, items)
     begun = time.process_time()
