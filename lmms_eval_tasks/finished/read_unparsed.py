@@ -13,7 +13,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, create_model
 
 from lmms_eval_tasks.finished.rescore import RegradedTask
-from lmms_eval_tasks.host.tasks.task_view import REPLY, SAMPLES
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.choice import EXTRACTOR
 from lmms_eval_tasks.utils.answers.opening import content, shorten
@@ -136,10 +135,9 @@ def _questions(tasks: Mapping[str, RegradedTask], responses: Iterable[Said]) -> 
 
 def _answers(task: RegradedTask, doc: Mapping[str, Any]) -> dict[str, Record]:
     """Return a row's answers: the response that gives each, and its record; none where each is not read alone."""
-    row = {name: value for name, value in doc.items() if name != SAMPLES}
     answers = {
-        guess: Record.from_json(task.config["process_results"]({**row, REPLY: Reply(guess)}, [guess])[RECORD])
-        for guess in task.kind.guesses(row)
+        guess: Record.from_json(task.config["process_results"](doc, [Reply(guess)])[RECORD])
+        for guess in task.kind.guesses(doc)
     }
     said = {record.answered for record in answers.values()}
     return answers if len(said - {None}) == len(answers) > 1 else {}

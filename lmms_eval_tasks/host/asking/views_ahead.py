@@ -49,8 +49,7 @@ class ViewsAhead(AskingStage):
             pool.shutdown(cancel_futures=True)
 
     def call(self, requests: list[Any]) -> AbstractContextManager[object]:
-        if self._evaluation.ahead:
-            self.expect(requests)
+        self.expect(requests)
         return nullcontext()
 
     def expect(self, requests: Sequence[Any]) -> None:

@@ -422,9 +422,11 @@ class TaskState(RunningTask):
         return items
 
     def _grade(self, doc: Row, response: object, sample: int, grade: Grade) -> GradedItem:
-        """Return what one response to an item is graded as, and note where it is none."""
-        found = self.replies.find(doc["item_id"], sample) if self.replies else None
-        reply, frame = found or Reply.of_response(response), None
+        """Return what one response to an item is graded as, a text or a reply, and note where it is none."""
+        reply, frame = Reply.of_response(response), None
+        text = reply.text if isinstance(response, str | Reply) else ""
+        if self.replies and not isinstance(response, Reply):
+            reply = self.replies.find(doc["item_id"], sample) or reply
         if reply.missing:
             if reply.missing is not UnscoredReason.NO_CLIP:
                 self.silent[doc["item_id"]] = reply.missing, reply.detail
@@ -439,7 +441,6 @@ class TaskState(RunningTask):
             graded = grade({**doc, "asked": False}, "", self)
             record = replace(graded.record, unscored_reason=reply.missing, detail=reply.detail)
         else:
-            text = response if isinstance(response, str) else ""
             graded = grade(doc, text, self)
             record = _explain(graded.record, reply, text)
         if self.view.name:
