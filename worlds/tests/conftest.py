@@ -45,12 +45,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables as a terminal of a hundred columns shows them, also where the test catches what is printed."""
-    monkeypatch.setattr("lmms_eval_tasks.utils.core.output.ENDLESS", 100)
-
-
-@pytest.fixture
 def expected(request: pytest.FixtureRequest, tmp_path: Path) -> Expected:
     """Compares a whole text with the one in the file beside the test's module; see support/expected.py."""
     return Expected(request, tmp_path)

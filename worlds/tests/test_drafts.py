@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import refusal
 from expected import Expected
-from refusals import refusal
 from small_worlds import ball, both_at_once, prototype, scene
 
 from lmms_eval_tasks.api import InputError

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import called
 from small_worlds import ball, scene
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.construct.countervqa.checks import check_set
 from lmms_eval_worlds.card import FAMILIES
 from lmms_eval_worlds.export import (
     SceneGraph,
@@ -42,7 +43,9 @@ def test_a_graph_is_what_interventions_show_and_questions_follow_from_it_by_rule
     lines = question_lines(graph, np.random.default_rng(0))
     write_file(tmp_path / "graphs.jsonl", as_lines([graph_line(graph)]))
     write_file(tmp_path / "questions.jsonl", as_lines(lines))
-    assert check_set(tmp_path) == {"adjacent_unlinked": 2, "absent": 2}
+    checked = called("countervqa", "check-questions", tmp_path)
+    assert re.findall(r"(\w+) +(\d+) *\n", checked) == [("absent", "2"), ("adjacent_unlinked", "2")]
+    assert "4 questions; none disagrees with its graph." in checked
     assert [line["verdict"] for line in lines] == ["yes"] * 4
     # A chain is asked about link by link.
     chain = graph_of(ball("red", -1.2, velocity=(2.5, 0.0)), ball("green", -0.4), ball("blue", 0.4))

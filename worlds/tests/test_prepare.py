@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import refusal
 from expected import Expected
-from refusals import refusal
-from releases import contents
-from sample_runs import at
 from small_worlds import Here, plain_clip, rolling
 
-from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.utils.data.card import SetKind
-from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
+from lmms_eval_tasks.api.release import as_lines, load_table
 from lmms_eval_worlds import benchmark as module
 from lmms_eval_worlds.benchmark import SetSize, prepare
 from lmms_eval_worlds.card import CARD, SPLIT
@@ -33,6 +29,23 @@ from lmms_eval_worlds.sample import SAMPLE_DATA
 pytestmark = pytest.mark.usefixtures("home")
 
 
+@contextmanager
+def at(home: Path) -> Iterator[Path]:
+    """Another data home for a while; the folder of the benchmark in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+        yield home / CARD.name
+
+
+def contents(folder: Path) -> dict[str, bytes | str]:
+    """Every file below a folder with its bytes, every link with its target."""
+    return {
+        path.relative_to(folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_symlink() or path.is_file()
+    }
+
+
 @cache
 def sample_questions() -> list[Question]:
     """Questions about three scenes, as they ship."""
@@ -43,17 +56,18 @@ def write_set(folder: Path) -> Path:
     return Path(shutil.copytree(SAMPLE_DATA, folder))
 
 
-def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path) -> None:
+def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path, home: Path) -> None:
     first = prepare(source=write_set(tmp_path / "set"))[SPLIT]
-    table, folder = load_table("worlds", SPLIT), benchmark_dir("worlds")
+    table, folder = load_table("worlds", SPLIT), home / CARD.name
     assert first.rows == len(table) and not first.missing and set(first.source_sha256) == {QUESTIONS, SCENES}
     assert set(table["scene"]) == {one.scene for one in sample_questions()}
     assert all(clip.startswith(f"{SPLIT}/") for clip in table["clip"])
-    with at(tmp_path / "other"):
+    with at(tmp_path / "other") as other:
         again = prepare(source=folder)[SPLIT]
-        assert benchmark_dir("worlds") != folder and (benchmark_dir("worlds") / QUESTIONS).is_file()
+        assert (other / QUESTIONS).is_file()
     assert (again.table_sha256, again.source_sha256) == (first.table_sha256, first.source_sha256)
-    assert read_manifest(CARD).splits[SPLIT].table_sha256 == first.table_sha256
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["splits"][SPLIT]["table_sha256"] == first.table_sha256
 
 
 def test_what_is_no_set_or_several_is_refused(
@@ -92,7 +106,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 """What a task cannot use."""
 
 
-def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, expected: Expected) -> None:
+def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, home: Path, expected: Expected) -> None:
     found = []
     for task, changes in WRONG:
         question = next(one for one in sample_questions() if one.task == task)
@@ -105,12 +119,12 @@ def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, 
     lines = [lines[0] | {"wording": "first"}, lines[1] | {"answer": "Z"}, *lines[2:half], *lines[half + 1 :], lines[1]]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     expected(refusal(prepare, source=path.parent))
-    assert not benchmark_dir("worlds").exists()
+    assert not (home / CARD.name).exists()
 
 
 @pytest.mark.slow
 def test_an_interrupted_build_goes_on_and_gives_the_same(
-    drafts: list[SceneDraft], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drafts: list[SceneDraft], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenes, named = tmp_path / "scenes.jsonl", {one.scene for one in sample_questions()}
     own = [draft for draft in drafts if draft.scene.id in named]
@@ -130,15 +144,15 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
     monkeypatch.setattr(filming, "make_clip", make)
     with pytest.raises(KeyboardInterrupt):
         prepare(scenes=scenes)
-    assert not benchmark_dir("worlds").exists() and len(filmed) == 4
+    assert not (home / CARD.name).exists() and len(filmed) == 4
     stops_at = -1
     made = prepare(scenes=scenes)[SPLIT]
     assert len(filmed) == len(set(filmed)) == made.clips and not made.missing
     assert set(filmed) <= {clip.name for draft in own for clip in draft.clips}
     # Nobody expects as many items as the standard set has.
-    assert not made.warnings and made.data_set.kind is SetKind.OWN
+    assert not made.warnings and made.data_set.kind.value == "own"
     assert set(made.source_sha256) == {SCENES, "events", QUESTIONS}
-    assert (benchmark_dir("worlds") / SCENES).is_file() and not (benchmark_dir("worlds") / "work").exists()
+    assert ((home / CARD.name) / SCENES).is_file() and not ((home / CARD.name) / "work").exists()
     # What is prepared is taken over: nothing is rendered again.
     again = prepare(scenes=scenes)[SPLIT]
     assert len(filmed) == made.clips and again.table_sha256 == made.table_sha256
@@ -151,8 +165,8 @@ def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path)
     scenes.write_text(as_lines([shown.model_dump(mode="json")]), encoding="utf-8")
     write_drafts(read_drafts(scenes, processes=1), scenes)
     made = []
-    for home in ("one", "other"):
-        with at(tmp_path / home):
+    for name in ("one", "other"):
+        with at(tmp_path / name) as folder:
             prepare(scenes=scenes)
-            made.append(contents(benchmark_dir("worlds")))
+            made.append(contents(folder))
     assert made[0] == made[1] and {"manifest.json", "videos/standard/one.mp4"} <= made[0].keys()

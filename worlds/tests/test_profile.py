@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import printed, refusal
+from commands import called
 from expected import Expected
 from logged_runs import write_records
 
-from lmms_eval_tasks.report.page import build_page, build_sections
-from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.api import Outcome, Record, RunRecords
+from lmms_eval_tasks.api.runs import read_run
 from lmms_eval_worlds import report
 from lmms_eval_worlds.card import COLUMNS
 from lmms_eval_worlds.profile import ALL, CAUSAL, CONTROL_WRONG, SEEN_RIGHTLY, ModelProfile, profile_of
@@ -115,7 +114,47 @@ def test_evidence_is_right_where_it_matches_and_what_is_unscored_counts_nowhere(
     assert profile(lambda scene, step, event: None if step in ("seen", "ordered") else True) is None
 
 
-@pytest.mark.usefixtures("home", "hundred_columns")
+PRINTED = {
+    "Accuracy by step": [
+        ["seen", "50.0 [15.0, 85.0]", "25.0", "4"],
+        ["ordered", "100.0 [51.0, 100.0]", "25.0", "4"],
+        ["explained", "100.0 [51.0, 100.0]", "25.0", "4", "100.0 [34.2, 100.0]", "2"],
+        ["counterfactual", "87.5 [62.5, 100.0]", "25.0", "4", "75.0 [50.0, 100.0]", "2"],
+        ["grounded", "100.0 [51.0, 100.0]", "0.0", "4", "100.0 [34.2, 100.0]", "2"],
+        ["causal, together", "93.8 [81.2, 100.0]", "18.8", "4", "87.5 [75.0, 100.0]", "2"],
+    ],
+    "Causal questions by their own control": [
+        ["its control is right", "8", "8", "100.0 [51.0, 100.0]", "4"],
+        ["its control is not right", "4", "4", "100.0 [34.2, 100.0]", "2"],
+        ["no control of its own", "4", "3", "75.0 [30.1, 95.4]", "4"],
+    ],
+    "The step that fails first": [
+        ["seen", "2", "50.0 [15.0, 85.0]"],
+        ["ordered", "0", "0.0 [0.0, 49.0]"],
+        ["explained", "0", "0.0 [0.0, 49.0]"],
+        ["counterfactual", "1", "25.0 [4.6, 69.9]"],
+        ["grounded", "0", "0.0 [0.0, 49.0]"],
+        ["none fails", "1", "25.0 [4.6, 69.9]"],
+    ],
+    "Causal questions by depth": [
+        ["1", "100.0 [34.2, 100.0]", "2", "N/A", "0"],
+        ["2", "100.0 [20.7, 100.0]", "1", "100.0 [20.7, 100.0]", "1"],
+        ["3", "75.0 [15.5, 94.8]", "1", "75.0 [15.5, 94.8]", "1"],
+    ],
+}
+"""What the command prints of `sees_wrongly`: title to rows."""
+
+
+def tables_of(text: str) -> dict[str, list[list[str]]]:
+    """The tables of a printed profile: title to rows, each a list of cells."""
+    found: dict[str, list[list[str]]] = {}
+    for title, body in re.findall(r"^(\S.*)\n *\n .*\n *─+ *\n((?: .*\S.*\n)+)", text, re.MULTILINE):
+        found[title] = [re.split(r" {2,}", line.strip()) for line in body.splitlines()]
+    assert all(max(map(len, line.splitlines())) <= 100 for line in re.findall(r"^ .*", text, re.MULTILINE))
+    return found
+
+
+@pytest.mark.usefixtures("home")
 def test_the_command_prints_each_run_and_each_view_and_refuses_one_without_both_kinds_of_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
@@ -123,20 +162,31 @@ def test_the_command_prints_each_run_and_each_view_and_refuses_one_without_both_
     monkeypatch.chdir(tmp_path)
     blind, whole = records_of(reasons_badly, "blind"), records_of(sees_wrongly)
     one = write_records(Path("one"), whole | {task: of for task, of in blind.items() if "evidence" not in task})
-    text = printed("worlds", "profile", one, write_records(Path("two/one"), records_of(reasons_badly)))
-    assert max(map(len, text.splitlines())) <= 100
-    expected(text)
+    text = called("worlds", "profile", one, write_records(Path("two/one"), records_of(reasons_badly)))
+    of_whole, of_blind, of_other = re.split(r"^replay one .*\n", text, flags=re.MULTILINE)[1:]
+    assert re.findall(r"^replay one .*", text, re.MULTILINE) == [
+        "replay one (one)", "replay one (one), blind", "replay one (two/one)",
+    ]  # fmt: skip
+    assert tables_of(of_whole) == PRINTED
+    assert tables_of(of_blind)["Causal questions by their own control"] == [
+        ["its control is right", "8", "1", "12.5 [0.0, 50.0]", "4"],
+        ["its control is not right", "0", "0", "N/A", "0"],
+        ["no control of its own", "4", "0", "0.0 [0.0, 49.0]", "4"],
+    ]
+    assert tables_of(of_other)["Accuracy by step"][2][1] == "25.0 [4.6, 69.9]"
     for held, other in (("perception", "counterfactual"), ("counterfactual", "perception")):
         tasks = (f"worlds_{held}", f"worlds_{other}_blind")
         part = write_records(tmp_path / held, {task: (whole | blind)[task] for task in tasks})
-        expected(refusal("worlds", "profile", one, part))
+        expected(called("worlds", "profile", one, part, status=1))
 
 
-def section_titles(*folders: Path) -> dict[str, list[str]]:
+def section_titles(page: Path, *folders: Path) -> dict[str, list[str]]:
     """The profile's panels on a page, by task; tasks without any are left out."""
-    _, sections = build_sections([read_run(folder) for folder in folders])
-    shown = {one.name: [panel.title for panel in one.panels if panel.title in TITLES] for one in sections}
-    return {name: titles for name, titles in shown.items() if titles}
+    called("report", *folders, "--html", page)
+    sections = page.read_text(encoding="utf-8").split('<section id="')[1:]
+    shown = {text.partition('"')[0]: re.findall(r"<figcaption><h3>([^<]*)</h3>", text) for text in sections}
+    own = {name: [title for title in titles if title in TITLES] for name, titles in shown.items()}
+    return {name: titles for name, titles in own.items() if titles}
 
 
 @pytest.mark.usefixtures("home")
@@ -147,13 +197,13 @@ def test_a_page_shows_the_profile_once_at_the_first_causal_task(tmp_path: Path) 
         "without": {task: of for task, of in records.items() if task != "worlds_counterfactual"},
         "alone": {"worlds_counterfactual": records["worlds_counterfactual"]},
     }
-    runs = {name: write_records(tmp_path / name, part) for name, part in parts.items()}
-    assert {name: section_titles(run) for name, run in runs.items()} == {
+    runs, page = {name: write_records(tmp_path / name, part) for name, part in parts.items()}, tmp_path / "page.html"
+    assert {name: section_titles(page, run) for name, run in runs.items()} == {
         "whole": {"worlds_counterfactual": TITLES}, "without": {"worlds_paired": TITLES}, "alone": {},
     }  # fmt: skip
+    assert 'href=""' not in page.read_text(encoding="utf-8"), "a benchmark without a paper links to none"
     # Of runs that differ in their tasks, each is shown once.
-    assert section_titles(*runs.values()) == {"worlds_paired": TITLES, "worlds_counterfactual": TITLES}
-    assert 'href=""' not in build_page([read_run(runs["alone"])]), "a benchmark without a paper links to none"
+    assert section_titles(page, *runs.values()) == {"worlds_paired": TITLES, "worlds_counterfactual": TITLES}
     # It reads the other tasks of the same view.
     path = read_run(write_records(tmp_path / "both", records | blind)).path
     run = RunRecords("1", "model", [blind["worlds_counterfactual_blind"]], results=path)

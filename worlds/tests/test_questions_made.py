@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import groupby, permutations
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from commands import called
 from expected import Expected
-from rules import rules_above_chance
 
 from lmms_eval_tasks.api.answers import NO, YES
+from lmms_eval_tasks.api.release import write_file
+from lmms_eval_worlds.benchmark import prepare
 from lmms_eval_worlds.physics.pictures import events_of_view
 from lmms_eval_worlds.questions import wording
 from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph
 from lmms_eval_worlds.questions.question import Question
 from lmms_eval_worlds.questions.question_set import TASKS, questions_of_set
 from lmms_eval_worlds.questions.two_clips import arrow_of
-from lmms_eval_worlds.release import question_lines
+from lmms_eval_worlds.release import CLIPS, QUESTIONS, question_lines
 from lmms_eval_worlds.scenes.scene import EventKey, Facts, Scene, Sight, World
 
 pytestmark = pytest.mark.slow
@@ -233,17 +237,34 @@ def test_every_scene_has_questions_once_in_the_order_of_tasks_and_groups(made: M
         assert one.occlusion == ("some" if hidden else "none")
 
 
-def test_letters_are_balanced_and_no_rule_of_bias_is_above_chance(made: MadeSet) -> None:
+def rules_above_chance(questions: Sequence[Question], folder: Path) -> list[str]:
+    """The rules of `lmms-eval-tasks bias` that choose right options more often than guessing."""
+    (folder / CLIPS).mkdir(parents=True)
+    write_file(folder / QUESTIONS, question_lines(questions))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(folder / "home"))
+        prepare(source=folder)
+        (table,) = json.loads(called("bias", "worlds", "--format", "json"))["tables"]
+    single = table["columns"].index("single accuracy")
+    assert len(table["rows"]) > 8
+    return [row[0] for row in table["rows"] if row[single].get("mark") == "above"]
+
+
+def test_letters_are_balanced_and_no_rule_of_bias_is_above_chance(made: MadeSet, tmp_path: Path) -> None:
     letters: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
-    asked: defaultdict[str, list[tuple[str, str, list[str], str]]] = defaultdict(list)
+    asked: defaultdict[str, list[Question]] = defaultdict(list)
     for one in made.questions:
         letters[one.task, len(one.options)][one.answer] += 1
         if one.options:
-            asked[one.task].append((one.group_id, one.question, one.options, one.answer))
+            asked[one.task].append(one)
     for (_, options), counts in letters.items():
         times = [counts[letter] for letter in ("ABCD"[:options] or (YES, NO))]
         assert max(times) - min(times) <= 4 and sum(times) == counts.total()
-    assert {task: rules_above_chance(questions) for task, questions in asked.items()} == {task: [] for task in asked}
+    for task, questions in asked.items():
+        assert rules_above_chance(questions, tmp_path / task) == [], task
     # A set in which the longest option is right is noticed.
-    longest = [(*one, sorted(options, key=len), "ABCD"[len(options) - 1]) for *one, options, _ in asked["perception"]]
-    assert "longest option" in rules_above_chance(longest)
+    longest = [
+        one.model_copy(update={"options": sorted(one.options, key=len), "answer": "ABCD"[len(one.options) - 1]})
+        for one in asked["perception"]
+    ]
+    assert "longest option" in rules_above_chance(longest, tmp_path / "longest")

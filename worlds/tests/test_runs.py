@@ -1,51 +1,109 @@
-"""Worlds on its sample, through the real command: right answers on two ranks."""
+"""Worlds on its sample, through the commands that users run: right answers on two ranks, and what `check` finds."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
-from host_run import SampleWorld, run_host
+from commands import called
 from worlds_oracle import oracle
 
 from lmms_eval_worlds.card import SUBSETS
 
-pytestmark = pytest.mark.host
-
-TASKS = tuple(f"worlds_{subset}" for subset in SUBSETS)
-PAIRED = tuple(f"worlds_{subset}" for subset in ("paired", "minimal", "counterfactual", "possible", "reversal"))
+PAIRED = ("paired", "minimal", "counterfactual", "possible", "reversal")
+SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
-def test_right_answers_are_right_in_every_task(sample_world: SampleWorld, tmp_path: Path) -> None:
-    (path,) = (sample_world.home / "worlds").rglob("*.parquet")
+@pytest.fixture(scope="module")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data home in which the sample is prepared."""
+    folder = tmp_path_factory.mktemp("sample")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(folder / "home"))
+        called("sample", "worlds", "--out", folder / "sample", "--prepare")
+    return folder / "home"
+
+
+def run_on_two_ranks(home: Path, out: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+    """Run lmms-eval; task to score to value."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    launched = ["launch", "--cpu", "--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no",
+                "--dynamo_backend", "no", "--main_process_port", port, "-m", "lmms_eval"]  # fmt: skip
+    command = [str(SCRIPTS / "accelerate"), *launched, *arguments, "--output_path", str(out), "--log_samples"]
+    offline = {"HF_HOME": str(home.parent / "hf"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **offline, "ACCELERATE_USE_CPU": "true", "LMMS_EVAL_TASKS_HOME": str(home)}
+    out.mkdir()
+    done = subprocess.run(command, cwd=out, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = out.rglob("*_scores.json")
+    parts = json.loads(path.read_text(encoding="utf-8"))["parts"]
+    return {part["name"]: {score["metric"]: score["value"] for score in part["scores"]} for part in parts}
+
+
+def samples_of(out: Path, task: str) -> list[Mapping[str, Any]]:
+    """The samples by their documents; of several ranks the host logs those of one after those of another."""
+    (path,) = out.rglob(f"*_samples_{task}.jsonl")
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return sorted(lines, key=lambda sample: int(sample["doc_id"]))
+
+
+@pytest.mark.host
+def test_right_answers_are_right_in_every_task(sample_home: Path, tmp_path: Path) -> None:
+    (path,) = (sample_home / "worlds").rglob("*.parquet")
     table = pyarrow.parquet.read_table(path).to_pylist()
     assert {row["subset"] for row in table} == set(SUBSETS)
     assert {row["marked"] for row in table} == {"marked", "plain"} and all(row["clip_present"] for row in table)
-    keys = tmp_path / "keys.jsonl"
+    keys, out = tmp_path / "keys.jsonl", tmp_path / "out"
     keys.write_text("".join(json.dumps({"id": row["item_id"], "response": oracle(row)}) + "\n" for row in table))
-    right = run_host(
-        "--model", "replay", "--model_args", f"predictions={keys}", "--tasks", "worlds",
-        home=sample_world.home, out=tmp_path / "out", ranks=2,
-    )  # fmt: skip
-    for task in TASKS:
-        asked = [sample["record"]["item_id"] for sample in right.samples_in_order(task)]
-        assert asked == [row["item_id"] for row in table if f"worlds_{row['subset']}" == task]
-        assert right.score(task, "unparsed_rate") == right.score(task, "unscored_rate") == 0, task
-    for task in TASKS:
-        assert right.score(task, "single_accuracy") == right.score(task, "sample_data") == 100, task
-    for task in PAIRED:
-        assert right.score(task, "pair_accuracy") == 100 and right.score(task, "pairs_scored") > 0, task
-    assert right.score("worlds_counterfactual", "balanced_accuracy") == 100
-    grounded = right.scores("worlds_evidence")
+    right = run_on_two_ranks(
+        sample_home, out, "--model", "replay", "--model_args", f"predictions={keys}", "--tasks", "worlds"
+    )
+    for subset in SUBSETS:
+        asked = [sample["record"]["item_id"] for sample in samples_of(out, f"worlds_{subset}")]
+        assert asked == [row["item_id"] for row in table if row["subset"] == subset]
+        found = right[f"worlds_{subset}"]
+        assert found["unparsed_rate"] == found["unscored_rate"] == 0, subset
+        assert found["single_accuracy"] == 100, subset
+        if subset in PAIRED:
+            assert found["pair_accuracy"] == 100 and found["pairs_scored"] > 0, subset
+    assert right["worlds_counterfactual"]["balanced_accuracy"] == 100
+    grounded = right["worlds_evidence"]
     assert {grounded[name] for name in ("accuracy", "faithful", "im_tiou", "im_viou")} == {100}
     assert grounded["spurious"] == 0
     # Of no part that the sample has is a score lower.
     parts = {
-        f"{task} {name}": value
-        for task in TASKS
-        for name, value in right.scores(task).items()
+        f"{subset} {name}": value
+        for subset in SUBSETS
+        for name, value in right[f"worlds_{subset}"].items()
         if name.startswith(("single_accuracy", "pair_accuracy", "verdict_accuracy", "faithful")) and value is not None
     }
     assert len(parts) > 50 and set(parts.values()) == {100}
+
+
+@pytest.mark.slow
+def test_a_thorough_check_finds_nothing_wrong_and_no_version_stands_for_two_things() -> None:
+    said = called("check", "worlds", "--thorough")
+    assert "26 example rows" in said and "not kept yet" not in said
+
+
+def test_every_version_has_its_line_on_the_page() -> None:
+    folder = Path(__file__).parents[1]
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    entries = [line.partition(":")[0] for line in page.splitlines() if line.startswith("- ")]
+    versions = {
+        line.removeprefix("  version: ")
+        for path in (folder / "lmms_eval_worlds").glob("*yaml")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("  version: ")
+    }
+    assert versions and all(any(version in entry for entry in entries) for version in versions)

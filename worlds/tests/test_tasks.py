@@ -8,15 +8,12 @@ from functools import cache
 from typing import Any
 
 import pytest
-from metric_scores import score_all
-from task_states import task_state
+from rehearsal import Rehearsal
 from worlds_oracle import oracle
 
-from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.api import Outcome, Record, RunRecords
 from lmms_eval_worlds import report
-from lmms_eval_worlds.benchmark import make_rows
+from lmms_eval_worlds.benchmark import BENCHMARK, make_rows
 from lmms_eval_worlds.card import DEPTHS, FAMILIES, SUBSETS
 from lmms_eval_worlds.profile import STEPS
 from lmms_eval_worlds.questions.question_set import TASKS
@@ -34,37 +31,37 @@ def rows_of(subset: str) -> list[Row]:
 
 
 def grade(subset: str, answer: Callable[[Row], str]) -> list[Record]:
-    process = task_state(f"worlds_{subset}").process_results
-    return [Record.from_json(process(row, [answer(row)])["record"]) for row in rows_of(subset)]  # as the hook logs it
+    task = Rehearsal(subset)
+    return [task.record(row, answer(row)) for row in rows_of(subset)]
 
 
 def scores(subset: str, answer: Callable[[Row], str]) -> dict[str, Any]:
-    return score_all(registry().tasks[f"worlds_{subset}"].kind.metrics, grade(subset, answer))
+    return Rehearsal(subset).scores(grade(subset, answer))
 
 
 def test_every_family_and_subset_is_there_and_views_keep_the_key_true() -> None:
     assert set(FAMILIES) == {name for name, family in families().items() if not family.for_training}
-    assert SUBSETS == TASKS and set(registry().benchmarks["worlds"].kinds) == set(SUBSETS)
-    views = {name: task.kind.views for name, task in registry().tasks.items() if task.benchmark.name == "worlds"}
+    assert SUBSETS == TASKS and set(BENCHMARK.kinds) == set(SUBSETS)
+    views = {name: kind.views for name, kind in BENCHMARK.kinds.items()}
     assert not any("reversed" in of_task for of_task in views.values())
     shuffled = {name for name, of_task in views.items() if "shuffled" in of_task}
-    assert shuffled == {"worlds_paired", "worlds_minimal", "worlds_counterfactual"}
+    assert shuffled == {"paired", "minimal", "counterfactual"}
 
 
 @pytest.mark.parametrize("subset", SUBSETS)
 def test_a_question_is_asked_whole_and_its_right_answer_is_right(subset: str) -> None:
-    found, row, state = scores(subset, oracle), rows_of(subset)[0], task_state(f"worlds_{subset}")
+    found, row, task = scores(subset, oracle), rows_of(subset)[0], Rehearsal(subset)
     assert (found["single_accuracy"], found["unparsed_rate"], found.get("pair_accuracy", 100)) == (100, 0, 100)
     if subset == "evidence":
         assert (found["faithful"], found["im_viou"], found["spurious"]) == (100, 100, 0)
-    prompt = state.doc_to_text(row, None)
+    prompt = task.prompt(row)
     assert row["question"] in prompt and all(option in prompt for option in row["options"] if subset != "possible")
     for changes, response, outcome in (
         ({"asked": False}, oracle(row), "unscored"),
         ({}, "It is hard to tell.", "unparsed"),
         ({}, None, "unparsed"),
     ):
-        assert state.process_results({**row, **changes}, [response])["record"]["outcome"] == outcome
+        assert task.record({**row, **changes}, response).outcome.value == outcome
 
 
 @pytest.mark.parametrize("subset", ["minimal", "counterfactual", "possible", "reversal"])
