@@ -269,7 +269,7 @@ def _read_cell(text: str) -> float | None:
 # ---- the command ---------------------------------------------------------------------------------------------------
 
 
-def rank(  # noqa: C901
+def rank(
     runs: Annotated[
         list[Path] | None, typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")
     ] = None,
@@ -306,15 +306,7 @@ def rank(  # noqa: C901
     for note in dict.fromkeys(note for run in finished for note in run.notes):
         console.print(f"note: {note}.", style="yellow", soft_wrap=True)
     for name, one in {**judges, PREPARED: prepared}.items():
-        for why in one.apart:
-            console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
-        title = f"labels: {name}" if labels else None
-        table = text_table(title, "model", "place", "sum", "RSI (rank)", "CCI (rank)", "pairs", "unscored")
-        for row in one.runs:
-            ranks = f"{row.rsi:.2f} ({row.rsi_rank})", f"{row.cci:.2f} ({row.cci_rank})"
-            counts = "printed" if row.pairs is None else row.pairs, "" if row.unscored is None else row.unscored
-            table.add_row(row.model, *map(str, (row.rank, row.total, *ranks, *counts)))
-        console.print(table)
+        _print_ranking(console, one, f"labels: {name}" if labels else None)
     warnings = [warning for one in (prepared, *judges.values()) for warning in one.warnings]
     if published and not models:
         warnings.append("Published models are left out: they are of the whole release.")
@@ -332,17 +324,30 @@ def rank(  # noqa: C901
         _print_correlations(console, "rank against other values", compared)
         console.print("A positive value: the better rank goes with the greater value or the later date.")
     if prompts := runs_by_prompt(finished):
-        table = text_table(
-            "forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2
-        )
-        for model, both in prompts.items():
-            forward, null = ({TASK: run.records[TASK]} for run in both)
-            for score in compare_records(forward, null, [card.RSI, card.CCI]).differences:
-                low, high = score.interval
-                change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
-                cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))
-                table.add_row(model, *cells)
-        console.print(table)
+        _print_prompts(console, prompts)
+
+
+def _print_ranking(console: Console, ranking: Ranking, title: str | None) -> None:
+    for why in ranking.apart:
+        console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
+    table = text_table(title, "model", "place", "sum", "RSI (rank)", "CCI (rank)", "pairs", "unscored")
+    for row in ranking.runs:
+        ranks = f"{row.rsi:.2f} ({row.rsi_rank})", f"{row.cci:.2f} ({row.cci_rank})"
+        counts = "printed" if row.pairs is None else row.pairs, "" if row.unscored is None else row.unscored
+        table.add_row(row.model, *map(str, (row.rank, row.total, *ranks, *counts)))
+    console.print(table)
+
+
+def _print_prompts(console: Console, prompts: Mapping[str, tuple[Run, Run]]) -> None:
+    table = text_table("forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2)
+    for model, both in prompts.items():
+        forward, null = ({TASK: run.records[TASK]} for run in both)
+        for score in compare_records(forward, null, [card.RSI, card.CCI]).differences:
+            low, high = score.interval
+            change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
+            cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))
+            table.add_row(model, *cells)
+    console.print(table)
 
 
 def _published(ranking: Ranking, table: str) -> list[Correlation]:

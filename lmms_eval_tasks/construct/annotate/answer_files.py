@@ -90,29 +90,41 @@ def plan_digest(plan: Plan) -> str:
     return hashlib.sha256(as_csv(plan).encode()).hexdigest()[:16]
 
 
-def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Iterator[str]:  # noqa: C901
+def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Iterator[str]:
     """Yield the parts of an answer that do not fit the question asked; nothing if the item was left unanswered."""
     if not given.given:
         return
     needed, possible = FIELDS[inquiry.form]
     if other := sorted(given.given - needed - possible):
         yield f"Expected {', '.join(sorted(needed))} in the mode {row.mode}, but got {', '.join(other)}."
-        return
-    if missing := sorted(needed - given.given):
+    elif missing := sorted(needed - given.given):
         yield f"Expected {', '.join(missing)} in the mode {row.mode}, but got none."
-        return
-    choices = row.choices.split(SEPARATOR) if row.choices else []
+    else:
+        yield from _choice_faults(given, row.choices.split(SEPARATOR) if row.choices else [])
+        yield from _rating_faults(given.ratings, inquiry)
+        yield from _flag_faults(given, inquiry)
+        yield from _time_faults(given, inquiry)
+
+
+def _choice_faults(given: GivenAnswer, choices: Sequence[str]) -> Iterator[str]:
     if choices and given.choice is not None and given.choice not in choices:
         yield f"Expected a choice out of {', '.join(choices)}, but got {quote(given.choice)}."
     if given.options is not None and len(given.options) != len(choices):
         yield f"Expected {len(choices)} options, but got {len(given.options)}."
-    if given.ratings is not None:
-        scales = {scale.name: tuple(scale.choices) for scale in inquiry.scales}
-        if set(given.ratings) != set(scales):
-            yield f"Expected ratings of {', '.join(scales)}, but got {', '.join(sorted(given.ratings)) or 'none'}."
-        for name, value in given.ratings.items():
-            if name in scales and value not in scales[name]:
-                yield f"Expected {name} to be one of {', '.join(scales[name])}, but got {quote(value)}."
+
+
+def _rating_faults(ratings: Mapping[str, str] | None, inquiry: Inquiry) -> Iterator[str]:
+    if ratings is None:
+        return
+    scales = {scale.name: tuple(scale.choices) for scale in inquiry.scales}
+    if set(ratings) != set(scales):
+        yield f"Expected ratings of {', '.join(scales)}, but got {', '.join(sorted(ratings)) or 'none'}."
+    for name, value in ratings.items():
+        if name in scales and value not in scales[name]:
+            yield f"Expected {name} to be one of {', '.join(scales[name])}, but got {quote(value)}."
+
+
+def _flag_faults(given: GivenAnswer, inquiry: Inquiry) -> Iterator[str]:
     flags = given.flags or []
     if unknown := sorted(set(flags) - set(inquiry.flags)):
         yield f"Expected flags out of {', '.join(inquiry.flags)}, but got {quote(', '.join(unknown))}."
@@ -120,6 +132,9 @@ def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Ite
     if asks_kind != (given.kind is not None) or (given.kind is not None and given.kind not in inquiry.kinds):
         kinds = f"one of {', '.join(inquiry.kinds)}" if asks_kind else "none, as no flag is of the type"
         yield f"Expected kind to be {kinds}, but got {quote(given.kind or 'none')}."
+
+
+def _time_faults(given: GivenAnswer, inquiry: Inquiry) -> Iterator[str]:
     if not inquiry.retimed and not (given.start is None and given.end is None):
         yield "Expected no start and end, which are not asked for, but got some."
     if given.start is not None and given.end is not None and given.start >= given.end:

@@ -434,7 +434,7 @@ class EditedItem(ReleaseRow):
     skipped: list[WholeText] = Field(default_factory=list)
 
 
-def read_edits(  # noqa: C901
+def read_edits(
     path: Path, clips: Mapping[str, ClipRow], problems: Problems
 ) -> dict[str, dict[str, tuple[TimedEntry, ...]]]:
     """Read the actions that people give for the instances of clips; those of an instance that they skipped are none."""
@@ -456,25 +456,34 @@ def read_edits(  # noqa: C901
             else:
                 skipped.setdefault((clip.id, instance.id), (row.where, name))
         for entry in row.entries:
-            span = read_span(entry.start, entry.end, clip.last)
-            instance = _find_instance(entry.name, clip)
-            if instance is None:
-                problems.add(row.where, f"Expected name to be an instance of the clip, but got {quote(entry.name)}.")
-            elif span is None:
-                times = f"{quote(entry.start)} to {quote(entry.end)}"
-                problems.add(row.where, f"Expected times MM:SS within the clip, but got {times}.")
-            elif not entry.text.strip():
-                problems.add(row.where, "Expected text to be what happens, but got none.")
+            read = _read_edit(entry, clip)
+            if isinstance(read, str):
+                problems.add(row.where, read)
             else:
-                edited[clip.id, instance.id].add((*span, entry.text.strip()))
+                name, timed = read
+                edited[clip.id, name].add(timed)
     for key, (where, name) in skipped.items():
         if edited[key]:
             problems.add(where, f"Expected no entries of those who are skipped, but got some of {quote(name)}.")
     by_clip: defaultdict[str, dict[str, tuple[TimedEntry, ...]]] = defaultdict(dict)
     for (clip_id, name), entries in edited.items():
-        timed = (TimedEntry(start=start, end=end, text=text) for start, end, text in sorted(entries))
-        by_clip[clip_id][name] = tuple(timed)
+        by_clip[clip_id][name] = tuple(
+            TimedEntry(start=start, end=end, text=text) for start, end, text in sorted(entries)
+        )
     return by_clip
+
+
+def _read_edit(entry: EditedText, clip: ClipRow) -> tuple[str, tuple[int, int, str]] | str:
+    """Return the instance of an entry, its seconds and its text; or what is wrong with it."""
+    span, instance = read_span(entry.start, entry.end, clip.last), _find_instance(entry.name, clip)
+    if instance is None:
+        return f"Expected name to be an instance of the clip, but got {quote(entry.name)}."
+    if span is None:
+        times = f"{quote(entry.start)} to {quote(entry.end)}"
+        return f"Expected times MM:SS within the clip, but got {times}."
+    if not entry.text.strip():
+        return "Expected text to be what happens, but got none."
+    return instance.id, (*span, entry.text.strip())
 
 
 def _find_instance(name: str, clip: ClipRow) -> TrackedInstance | None:

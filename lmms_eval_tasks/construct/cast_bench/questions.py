@@ -154,9 +154,9 @@ def check_question(row: DraftRow, _: Asking) -> QuestionRow:
     return read_question(row)
 
 
-def read_question(row: DraftRow) -> QuestionRow:  # noqa: C901
+def read_question(row: DraftRow) -> QuestionRow:
     """Read a written question by every rule of its form; raises `Removed` for the first that it breaks."""
-    written, last, by_id = row.written, row.clip.last, row.clip.by_id
+    written, by_id = row.written, row.clip.by_id
     names = ("question", "scene", "answer", "video_distractor")
     question, scene, answer, video_distractor = texts = [on_one_line(getattr(written, name)) for name in names]
     rationales = [on_one_line(one.rationale) for one in written.evidence]
@@ -168,28 +168,8 @@ def read_question(row: DraftRow) -> QuestionRow:  # noqa: C901
         raise Removed("unknown type of question", written.type)
     if len(words_of(answer)) > MOST_WORDS:
         raise Removed("answer of more than 15 words", answer)
-    if written.subject is not None:
-        if written.subject not in by_id:
-            raise Removed("unknown subject", written.subject)
-        if not by_id[written.subject].person:
-            raise Removed("a subject that is no person", by_id[written.subject].label)
-    span = None
-    if written.start is not None or written.end is not None:
-        span = read_span(written.start or "", written.end or "", last)
-        if span is None:
-            raise Removed("question outside the clip", f"{written.start} to {written.end}")
-    if not written.evidence:
-        raise Removed("no evidence")
-    if len(written.evidence) > MOST_EVIDENCE:
-        raise Removed("more than five pieces of evidence", str(len(written.evidence)))
-    evidence = []
-    for one, rationale in zip(written.evidence, rationales, strict=True):
-        if one.instance not in by_id:
-            raise Removed("evidence of an unknown instance", one.instance)
-        seconds = read_span(one.start, one.end, last)
-        if seconds is None:
-            raise Removed("evidence outside the clip", f"{one.start} to {one.end}")
-        evidence.append(EvidencePiece(instance=one.instance, start=seconds[0], end=seconds[1], rationale=rationale))
+    _check_subject(row)
+    span, evidence = _span(row), _evidence(row, rationales)
     if holds_id((question, answer, video_distractor), by_id):
         raise Removed("an instance is called by its id", " / ".join(texts))
     if holds_text(question, answer):
@@ -205,9 +185,45 @@ def read_question(row: DraftRow) -> QuestionRow:  # noqa: C901
         subject=written.subject,
         span=span,
         answer=answer,
-        evidence=tuple(evidence),
+        evidence=evidence,
         video_distractor=video_distractor,
     )
+
+
+def _check_subject(row: DraftRow) -> None:
+    subject, by_id = row.written.subject, row.clip.by_id
+    if subject is not None and subject not in by_id:
+        raise Removed("unknown subject", subject)
+    if subject is not None and not by_id[subject].person:
+        raise Removed("a subject that is no person", by_id[subject].label)
+
+
+def _span(row: DraftRow) -> tuple[int, int] | None:
+    """Return the seconds that a question is about; None where it names none."""
+    start, end = row.written.start, row.written.end
+    if start is None and end is None:
+        return None
+    span = read_span(start or "", end or "", row.clip.last)
+    if span is None:
+        raise Removed("question outside the clip", f"{start} to {end}")
+    return span
+
+
+def _evidence(row: DraftRow, rationales: Sequence[str]) -> tuple[EvidencePiece, ...]:
+    written = row.written.evidence
+    if not written:
+        raise Removed("no evidence")
+    if len(written) > MOST_EVIDENCE:
+        raise Removed("more than five pieces of evidence", str(len(written)))
+    evidence = []
+    for one, rationale in zip(written, rationales, strict=True):
+        if one.instance not in row.clip.by_id:
+            raise Removed("evidence of an unknown instance", one.instance)
+        seconds = read_span(one.start, one.end, row.clip.last)
+        if seconds is None:
+            raise Removed("evidence outside the clip", f"{one.start} to {one.end}")
+        evidence.append(EvidencePiece(instance=one.instance, start=seconds[0], end=seconds[1], rationale=rationale))
+    return tuple(evidence)
 
 
 @step("distinct questions")
