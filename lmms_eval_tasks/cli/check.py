@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.data.home import SAMPLE_REMEDY, benchmark_dir, home, 
 from lmms_eval_tasks.utils.data.survey import check_split
 
 
-def check(  # noqa: C901
+def check(
     benchmark: Annotated[
         list[str] | None, typer.Argument(help="Benchmarks to check; all that are prepared if none is named.")
     ] = None,
@@ -99,17 +99,10 @@ def check(  # noqa: C901
         read_card(name)
     prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
     for name in named or prepared or registry().benchmarks:
-        chosen = find_benchmark(name)
+        chosen, printed = find_benchmark(name), set[str]()
         prepared_tables.print_card(console, chosen.card)
         try:
-            if thorough:
-                with _stopping(stops):
-                    _check_thoroughly(console, chosen, keep)
-            else:
-                from lmms_eval_tasks.testing.thorough import check_runnable
-
-                check_runnable(chosen).raise_if_any(f"The tasks of {name} cannot be used")
-            printed: set[str] = set()
+            _check_tasks(console, chosen, thorough, keep, stops)
             for split in read_manifest(chosen.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
@@ -121,8 +114,12 @@ def check(  # noqa: C901
     if model:
         with _stopping(stops):
             _check_model(console, model, model_args, named or prepared)
-            if tasks := [task] if task else [*chain(*map(_prepared_tasks, named or prepared))]:
-                stops += _show_model(console, model, model_args, tasks[0], batch_size, item, png)
+            if shown := task or next(chain(*map(_prepared_tasks, named or prepared)), ""):
+                stops += _show_model(console, model, model_args, shown, batch_size, item, png)
+    _finish(console, stops, named, warned)
+
+
+def _finish(console: Console, stops: Sequence[str], named: Sequence[str], warned: int) -> None:
     for reason in stops:
         typer.echo(f"\n{reason}", err=True)
     if stops:
@@ -146,11 +143,15 @@ def _stopping(stops: list[str]) -> Iterator[None]:
         stops.append(str(error))
 
 
-def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> None:
-    from lmms_eval_tasks.testing.thorough import check_thoroughly
+def _check_tasks(console: Console, benchmark: Benchmark, thorough: bool, keep: bool, stops: list[str]) -> None:
+    from lmms_eval_tasks.testing.thorough import check_runnable, check_thoroughly
 
-    for note in check_thoroughly(benchmark, keep):
-        console.print(note, soft_wrap=True)
+    if not thorough:
+        check_runnable(benchmark).raise_if_any(f"The tasks of {benchmark.name} cannot be used")
+        return
+    with _stopping(stops):
+        for note in check_thoroughly(benchmark, keep):
+            console.print(note, soft_wrap=True)
 
 
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, printed: set[str]) -> list[str]:

@@ -36,7 +36,7 @@ ITEMS_HELP = (
 )
 
 
-def humans(  # noqa: C901
+def humans(
     responses: Annotated[
         Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct]; or of ratings.")
     ],
@@ -89,10 +89,7 @@ def humans(  # noqa: C901
         raise InputError(f"{responses.name} holds no pair whose two clips one person answered.")
     known = {name for one in (asked or {}).values() for name in one.strata}
     own = benchmark.card.strata_columns if benchmark is not None and pairs else ("type", "difficulty")
-    columns = by.split(",") if by else [name for name in own if name in known] or ["difficulty"]
-    possible = sorted(known | {"difficulty"})
-    if unknown := [name for name in columns if name not in possible]:
-        raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
+    columns = _columns(by, own, known)
     strata = baseline.question_strata(summaries, asked, columns)
     with open_output("humans", form) as output:
         opened = open_runs(output, run or [], allow_incomplete)
@@ -101,21 +98,7 @@ def humans(  # noqa: C901
             strata = {item: stratum for item, stratum in strata.items() if item not in disputed}
         parts = _further_parts(benchmark, asked) if benchmark is not None and asked is not None else {}
         _show_scores(output, join_pairs(answers) if pairs else answers, strata, parts, pairs)
-        if not pairs:
-            counts = Counter(one.difficulty for one in summaries)
-            levels = ", ".join(f"{counts[name]:,} {name}" for name in (*baseline.DIFFICULTIES, baseline.DROPPED))
-            output.note(f"difficulty by these responses: {levels}")
-        if "difficulty" in known and asked is not None:
-            listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
-            other = [one.item for one in summaries if listed[one.item] != one.difficulty]
-            named = f" ({summarize_names(other)})" if other else ""
-            output.note(f"other than in the table: {len(other):,}{named}")
-        output.note(
-            "Each pair counts once: right where one person is right about both clips, as a model has to be."
-            if pairs
-            else "Each question counts once; an interval is for one response per question. A single-version score: not "
-            "to be compared with pair accuracy."
-        )
+        _show_difficulty(output, summaries, asked if "difficulty" in known else None, pairs)
         if study is not None:
             _show_study(output, study, of_items.rows, answers, items)
         outcomes: Mapping[str, Mapping[Key, str]] = {}
@@ -130,6 +113,39 @@ def humans(  # noqa: C901
         if out is not None:
             _write(out, summaries, disputed, outcomes)
             output.note(f"Written: {out}", whole=True)
+
+
+def _columns(by: str, own: Sequence[str], known: set[str]) -> list[str]:
+    """Return the stratum columns that are asked for, or else those of a benchmark's own that its items have."""
+    columns = by.split(",") if by else [name for name in own if name in known] or ["difficulty"]
+    possible = sorted(known | {"difficulty"})
+    if unknown := [name for name in columns if name not in possible]:
+        raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
+    return columns
+
+
+def _show_difficulty(
+    output: Output,
+    summaries: Sequence[baseline.QuestionSummary],
+    graded: Mapping[Key, AskedQuestion] | None,
+    pairs: bool,
+) -> None:
+    """Show how difficult the responses say that questions are, beside the table's own column where it has one."""
+    if not pairs:
+        counts = Counter(one.difficulty for one in summaries)
+        levels = ", ".join(f"{counts[name]:,} {name}" for name in (*baseline.DIFFICULTIES, baseline.DROPPED))
+        output.note(f"difficulty by these responses: {levels}")
+    if graded is not None:
+        listed = {item: one.strata["difficulty"] for (item, _), one in graded.items()}
+        other = [one.item for one in summaries if listed[one.item] != one.difficulty]
+        named = f" ({summarize_names(other)})" if other else ""
+        output.note(f"other than in the table: {len(other):,}{named}")
+    output.note(
+        "Each pair counts once: right where one person is right about both clips, as a model has to be."
+        if pairs
+        else "Each question counts once; an interval is for one response per question. A single-version score: not "
+        "to be compared with pair accuracy."
+    )
 
 
 def _show_checks(

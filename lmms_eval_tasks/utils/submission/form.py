@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -248,7 +248,7 @@ class ChoiceForm:
         empty = sum(line[self.answer_field] == self.no_answer for line in lines)
         return Built(as_lines(lines), len(lines), empty, self.notes)
 
-    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:  # noqa: C901
+    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
         """Validate a file against the form, and against its split where that is prepared."""
         title = self.card.title
         read = read_rows(path, self.row_type, issues)
@@ -257,14 +257,7 @@ class ChoiceForm:
         if not lines:
             return Checked(title, 0, 0, "")
         items = {split: {row["item_id"]: row for row in table.rows} for split, table in prepared.items()}
-        split: str | None
-        if self.split_of:
-            split = self.split_of(lines[0][2])
-        elif len(self.card.splits) == 1:
-            split = next(iter(self.card.splits))
-        else:  # the prepared one that has most of the ids
-            known = Counter(name for _, item_id, _ in lines for name, own in items.items() if item_id in own)
-            split = max(items, key=known.__getitem__) if known or len(items) >= len(self.card.splits) else None
+        split = self._find_split(lines, items)
         table = prepared.get(split) if split else None
         own = items[split] if split and table else {}
         subsets = {row.get("subset") for row in own.values()}
@@ -281,35 +274,55 @@ class ChoiceForm:
                 other = next((name for name, rows in items.items() if item_id in rows), None)
                 wanted = f"one split, {split}, but got some of {other}:" if other else f"split {split}, but got"
                 issues.add(self.id_field, f"Expected items of {wanted}", f"{describe(item_id)} ({where})")
-                continue
-            item = own.get(item_id)
-            for name, wanted in self.values(item, table.split).items() if item and table else ():
-                if (got := getattr(row, name, None)) != wanted:
-                    case = f"{describe(got)} for {describe(wanted)} ({where})"
-                    issues.add(name, "Expected that of the item, but got", case)
-            for wrong, clause, case in self.compare(row, item, split or ""):
-                issues.add(wrong, clause, f"{case} ({where})")
-            answer, allowed = getattr(row, self.answer_field), self.answers(item)
-            if answer != self.no_answer and allowed is not None and answer not in allowed:
-                clause = f"Expected {self.answer} of the item, or an empty text, but got"
-                issues.add(self.answer_field, clause, f"{describe(answer)} ({where})")
+            else:
+                self._check_line(where, row, own.get(item_id), split or "", issues)
         name = f"split {split}, subset {subset}" if subset else f"split {split}"
         notes = attendance.finish(name if table else "a pair", allow_incomplete)
         if subset:
             notes.append(f"One subset of {len(subsets)}: the leaderboard takes their files joined.")
-        if table:
-            checked = f"the form, and every id, task and answer against {table}"
-        elif split or not prepared:
-            checked = FORM_ALONE.format(what=f"split {split}" if split else "the benchmark")
-        else:
-            other = f"no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
-            checked = f"the form alone: {other}"
+        notes += self._sizes(split, table, prepared)
+        checked = _checked_against(split, table, prepared)
+        return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes), table)
+
+    def _find_split(self, lines: Sequence[tuple[str, str, Any]], items: Mapping[str, Mapping[str, Row]]) -> str | None:
+        """Return the split of a file: the one that its first line names, the only one, or the prepared one that has
+        most of its ids."""
+        if self.split_of:
+            return self.split_of(lines[0][2])
+        if len(self.card.splits) == 1:
+            return next(iter(self.card.splits))
+        known = Counter(name for _, item_id, _ in lines for name, own in items.items() if item_id in own)
+        return max(items, key=known.__getitem__) if known or len(items) >= len(self.card.splits) else None
+
+    def _check_line(self, where: str, row: Any, item: Row | None, split: str, issues: Problems) -> None:
+        """Note what in a line is not as its item has it; without the item, which is not prepared, what can be seen."""
+        for name, wanted in self.values(item, split).items() if item else ():
+            if (got := getattr(row, name, None)) != wanted:
+                case = f"{describe(got)} for {describe(wanted)} ({where})"
+                issues.add(name, "Expected that of the item, but got", case)
+        for wrong, clause, case in self.compare(row, item, split):
+            issues.add(wrong, clause, f"{case} ({where})")
+        answer, allowed = getattr(row, self.answer_field), self.answers(item)
+        if answer != self.no_answer and allowed is not None and answer not in allowed:
+            clause = f"Expected {self.answer} of the item, or an empty text, but got"
+            issues.add(self.answer_field, clause, f"{describe(answer)} ({where})")
+
+    def _sizes(self, split: str | None, table: Table | None, prepared: Mapping[str, Table]) -> Iterator[str]:
+        """Say how many items a file's split has where it is not prepared."""
         if split and not table and len(self.card.splits) > 1 and (size := self.card.splits[split].items):
-            notes.append(f"The published split has {size:,} items.")
+            yield f"The published split has {size:,} items."
         elif not prepared and not split:
             sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values() if facts.items)
-            notes.append(f"The published splits have {sizes} items.")
-        return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes), table)
+            yield f"The published splits have {sizes} items."
+
+
+def _checked_against(split: str | None, table: Table | None, prepared: Mapping[str, Table]) -> str:
+    if table:
+        return f"the form, and every id, task and answer against {table}"
+    if split or not prepared:
+        return FORM_ALONE.format(what=f"split {split}" if split else "the benchmark")
+    other = f"no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
+    return f"the form alone: {other}"
 
 
 OfficialForm = SubmissionForm | ChoiceForm
