@@ -41,9 +41,8 @@ from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.data.identity import mark_as_built
+from lmms_eval_tasks.utils.data.identity import Origin, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import ATTRITION, AttritionStep, SetAttrition, write_attrition
-from lmms_eval_tasks.utils.data.prepare import Origin
 from lmms_eval_tasks.utils.reporting.drawing import FigureFile, figure_files, page_figures
 from lmms_eval_tasks.utils.reporting.figure import DotPlot, Figure
 from lmms_eval_tasks.utils.reporting.palette import HUES

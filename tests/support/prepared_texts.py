@@ -11,8 +11,7 @@ from lmms_eval_tasks.sample.writers import MVP_SUBSETS, draw_mvp
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import home
-from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
-from lmms_eval_tasks.utils.data.prepare import Origin
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, Origin
 
 
 def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample: bool = False) -> None:

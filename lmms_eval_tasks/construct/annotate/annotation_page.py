@@ -80,22 +80,24 @@ DESCRIBED = ("descriptions", "revision")
 """Forms in which timed descriptions are put right."""
 
 
-def write_pages(  # noqa: PLR0913
+def write_pages(
     plan: Plan,
     folder: Path,
     only: Sequence[str] = (),
     clips: Clips = Clips.auto,
-    run: Path | None = None,
-    task: str = "",
+    answers: tuple[Path | None, str] = (None, ""),
     texts: PageTexts | None = None,
     practice: bool = False,
 ) -> list[Path]:
-    """Write the pages of a plan's annotators; the same plan and data give the same bytes."""
+    """Write the pages of a plan's annotators; the same plan and data give the same bytes.
+
+    `answers` names the run, and its task, whose answers a mode asks about.
+    """
     own = plan.by_annotator
     benchmark, split = plan.source
     if unknown := [name for name in only if name not in own]:
         raise InputError(f"Expected annotators of the plan, {summarize_names(own)}, but got {', '.join(unknown)}.")
-    inquiry, items = asked_items(benchmark, split, plan.mode, run, task)
+    inquiry, items = asked_items(benchmark, split, plan.mode, *answers)
     _check_plan(plan, inquiry, items)
     sample = read_manifest(read_card(benchmark)).splits[split].data_set.is_sample
     texts, written = texts or PageTexts(), []

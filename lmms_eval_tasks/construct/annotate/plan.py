@@ -103,17 +103,26 @@ def annotators_needed(
     return max(responses * largest, math.ceil(total / (60_000 * minutes)))
 
 
-def make_plan(  # noqa: PLR0913
+@dataclass(frozen=True)
+class Shares:
+    """How many annotators share a plan's questions, how many answer each version, and how many checks of attention
+    each gets; in whole pairs one person answers both members."""
+
+    annotators: int
+    responses: int = RESPONSES
+    attention: int = ATTENTION
+    whole_pairs: bool = False
+
+
+def make_plan(
     benchmark: str,
     split: str,
     questions: Sequence[PlannedQuestion],
-    annotators: int,
-    responses: int = RESPONSES,
-    attention: int = ATTENTION,
+    shares: Shares,
     seed: int = 0,
     mode: str = ANSWER,
-    whole_pairs: bool = False,
 ) -> Plan:
+    annotators, responses, whole_pairs = shares.annotators, shares.responses, shares.whole_pairs
     groups: defaultdict[str, list[PlannedQuestion]] = defaultdict(list)
     for question in questions:
         groups[question.item].append(question)
@@ -140,7 +149,7 @@ def make_plan(  # noqa: PLR0913
 
         shown = [planned(one, one.item, way, one.milliseconds) for one, way in own]
         offering = [slot for slot in own if slot[0].choices]
-        for question, _ in draws.sample(offering, min(attention, len(offering))):
+        for question, _ in draws.sample(offering, min(shares.attention, len(offering))):
             check = replace(planned(question, "", "", 0), attention=draws.choice(question.choices))
             shown.insert(draws.randint(1, len(shown)), check)
         rows += [replace(row, place=place) for place, row in enumerate(shown, start=1)]

@@ -86,7 +86,8 @@ def plan(
     whole_pairs = find_benchmark(benchmark).pairs_of_clips and mode in (ANSWER, LAST_FRAME)
     number = annotators or plans.annotators_needed(questions, each, minutes, whole_pairs)
     checks = inquiry.attention if attention is None else attention
-    made = plans.make_plan(benchmark, chosen, questions, number, each, checks, seed, mode, whole_pairs)
+    shares = plans.Shares(number, each, checks, whole_pairs)
+    made = plans.make_plan(benchmark, chosen, questions, shares, seed, mode)
     write_file(out, plans.as_csv(made))
     console = make_console()
     console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {each} responses to each, seed {seed}")
@@ -124,7 +125,7 @@ def page(
     from lmms_eval_tasks.construct.engine.config import read_config
 
     words = read_config(texts, PageTexts)[0] if texts else None
-    written = write_pages(plans.read_plan(plan), out, annotator or (), clips, run, task, words, practice)
+    written = write_pages(plans.read_plan(plan), out, annotator or (), clips, (run, task), words, practice)
     console = make_console()
     console.print(f"{len(written):,} pages: {out}", soft_wrap=True)
     console.print(f"Next:  lmms-eval-tasks annotate collect {plan} ANSWERS --out people.csv", soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, read_config
-from lmms_eval_tasks.construct.engine.running import BuiltSet, BuiltTable, Pipeline, run_pipeline
+from lmms_eval_tasks.construct.engine.running import BuiltSet, BuiltTable, Pipeline, PlannedRun, run_pipeline
 from lmms_eval_tasks.construct.engine.steps import Forecast, Step, check_ids, roles_of
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
@@ -82,6 +82,7 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         requests, tokens_in, tokens_out, cost = table.rows[-1][2:]
         expected = f"Expected: {requests} requests, {tokens_in} tokens in, {tokens_out} out, cost: {cost}."
         typer.echo(f"{len(rows):,} {pipeline.first}. {expected}", err=True)
-        return run_pipeline(pipeline, chosen, values, steps, rows, out, max_requests, replace, progress)
+        planned = PlannedRun(pipeline, chosen, values, steps, rows)
+        return run_pipeline(planned, out, max_requests, replace, progress)
 
     return build

@@ -196,17 +196,25 @@ SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
 """The parts of a set."""
 
 
-def run_pipeline(  # noqa: PLR0913
-    pipeline: Pipeline[C],
-    config: C,
-    values: dict[str, Any],
-    steps: Sequence[Step],
-    rows: Sequence[PipelineRow],
+@dataclass(frozen=True)
+class PlannedRun(Generic[C]):
+    """A pipeline with its configuration, as read and as written, the steps that this chooses, and the first rows."""
+
+    pipeline: Pipeline[C]
+    config: C
+    values: Mapping[str, Any]
+    steps: Sequence[Step]
+    rows: Sequence[PipelineRow]
+
+
+def run_pipeline(
+    planned: PlannedRun[C],
     out: Path,
     max_requests: int | None = None,
     replace: bool = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
+    pipeline, config, steps, rows = planned.pipeline, planned.config, planned.steps, planned.rows
     models = Models(config, config.replies or out / REPLIES, max_requests)
     models.check(roles_of(steps))
     # Before anything is asked: by its end a build of hours may find other files in their place.
@@ -221,7 +229,7 @@ def run_pipeline(  # noqa: PLR0913
             audits[step].write(as_lines(lines).encode("utf-8"))
 
         runs = run_steps(steps, rows, models, log, progress)
-        run = PipelineRun(pipeline, config, values, sources, rows, runs, audits, models.sent, progress)
+        run = PipelineRun(pipeline, config, planned.values, sources, rows, runs, audits, models.sent, progress)
         return (pipeline.write_set or write_release)(run, out, replace)
 
 

@@ -7,7 +7,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -84,25 +84,37 @@ def find_marks(source: str | Path, clips: Iterable[Path] = ()) -> set[str]:
     return {mark for mark in MARKS if mark in inside or any((place / mark).is_file() for place in above)}
 
 
-def identify(  # noqa: PLR0913
-    card: Card,
-    split: str,
-    table: pyarrow.Table,
-    source: str,
-    digests: Mapping[str, str],
-    marks: set[str],
-    own: bool,
-    revision: str | None = None,
+@dataclass(frozen=True)
+class Origin:
+    """Source from which a split was read, as recorded in the manifest.
+
+    Attributes:
+        source: The folder, the file or the name on the hub that the user gave.
+        files: Names of its files with their path or their content; the manifest has their SHA-256.
+        revision: Its revision on the hub.
+        warnings: What is unusual in it.
+        own: Whether it is known to be no release, as a folder of the user's own videos is.
+    """
+
+    source: str
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
+    revision: str | None = None
+    warnings: tuple[str, ...] = ()
+    own: bool = False
+
+
+def identify(
+    card: Card, split: str, table: pyarrow.Table, origin: Origin, digests: Mapping[str, str], marks: set[str]
 ) -> DataSet:
-    facts = card.splits.get(split, SplitFacts())
+    facts, source = card.splits.get(split, SplitFacts()), origin.source
     if SAMPLE_MARK in marks:
         kind = SetKind.SAMPLE
-    elif own or BUILT_MARK in marks or not card.is_released:
+    elif origin.own or BUILT_MARK in marks or not card.is_released:
         kind = SetKind.OWN
     elif set(digests.values()) & facts.part_sha256:
         kind = SetKind.OFFICIAL
     else:
-        kind = _kind(card, split, table, is_released(card, facts, source, digests, revision), source)
+        kind = _kind(card, split, table, is_released(card, facts, source, digests, origin.revision), source)
     return DataSet(kind=kind, items=table.num_rows, of=facts.items)
 
 

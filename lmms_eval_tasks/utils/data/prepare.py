@@ -31,7 +31,15 @@ from lmms_eval_tasks.utils.data.home import (
     with_column,
     writable_home,
 )
-from lmms_eval_tasks.utils.data.identity import BUILT_MARK, archive_warnings, counts, find_marks, groups_of, identify
+from lmms_eval_tasks.utils.data.identity import (
+    BUILT_MARK,
+    Origin,
+    archive_warnings,
+    counts,
+    find_marks,
+    groups_of,
+    identify,
+)
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, RemovedRows, SplitManifest, read_attrition
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 
@@ -117,25 +125,6 @@ def measure_clips(
     return found
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Source from which a split was read, as recorded in the manifest.
-
-    Attributes:
-        source: The folder, the file or the name on the hub that the user gave.
-        files: Names of its files with their path or their content; the manifest has their SHA-256.
-        revision: Its revision on the hub.
-        warnings: What is unusual in it.
-        own: Whether it is known to be no release, as a folder of the user's own videos is.
-    """
-
-    source: str
-    files: Mapping[str, Path | bytes] = field(default_factory=dict)
-    revision: str | None = None
-    warnings: tuple[str, ...] = ()
-    own: bool = False
-
-
 @dataclass
 class Build:
     """One build of a benchmark's folder; made by `building`."""
@@ -184,7 +173,7 @@ class Build:
         }
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
         marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
-        data_set = identify(card, split, table, origin.source, digests, marks, origin.own, origin.revision)
+        data_set = identify(card, split, table, origin, digests, marks)
         attrition = read_attrition(origin.source) if BUILT_MARK in marks else None
         check_replacement(card, split, table, data_set, origin.source)
         reasons = self._place(split, clips, progress, whole, decoded)

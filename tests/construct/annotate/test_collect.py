@@ -19,13 +19,13 @@ from lmms_eval_tasks.construct.annotate.answer_files import (
     plan_digest,
     read_answer_files,
 )
-from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedQuestion, as_csv, make_plan
+from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedQuestion, Shares, as_csv, make_plan
 from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.utils.people.inquiries import decide
 
 QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000, ("A", "B")) for n in range(4) for v in (0, 1)]
-PLAN = make_plan("causalvqa", "test", QUESTIONS, 4, responses=2, attention=1)
-REVIEWED = make_plan("causalvqa", "debug", QUESTIONS, 4, responses=2, attention=0, mode="review")
+PLAN = make_plan("causalvqa", "test", QUESTIONS, Shares(4, 2, 1))
+REVIEWED = make_plan("causalvqa", "debug", QUESTIONS, Shares(4, 2, 0), mode="review")
 CHECK = next(row for row in PLAN.by_annotator["a001"] if row.attention)
 
 
@@ -107,7 +107,7 @@ def test_what_is_not_answered_is_no_response(tmp_path: Path) -> None:
 def test_what_is_proposed_can_grade_the_answers(split: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the release withholds the keys, they come from a file beside the answers."""
     monkeypatch.chdir(tmp_path)
-    plan = make_plan("causalvqa", split, QUESTIONS, 4, responses=2, attention=1)
+    plan = make_plan("causalvqa", split, QUESTIONS, Shares(4, 2, 1))
     Path("plan.csv").write_text(as_csv(plan), encoding="utf-8")
     careless = {**answers("a002", plan), "answers": []}
     write(tmp_path / "files", a001=answers("a001", plan), a002=careless)

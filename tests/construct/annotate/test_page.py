@@ -23,6 +23,7 @@ from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import (
     Plan,
     PlannedQuestion,
+    Shares,
     as_csv,
     asked_items,
     make_plan,
@@ -58,7 +59,7 @@ def planned(
 ) -> Plan:
     questions = questions_of(benchmark, split, mode)
     whole_pairs = find_benchmark(benchmark).pairs_of_clips
-    return make_plan(benchmark, split, questions, annotators, responses, attention, mode=mode, whole_pairs=whole_pairs)
+    return make_plan(benchmark, split, questions, Shares(annotators, responses, attention, whole_pairs), mode=mode)
 
 
 def one_page(folder: Path, benchmark: str, split: str, **options: Any) -> Path:
@@ -175,7 +176,7 @@ def test_pages_that_cannot_be_made_are_refused(tmp_path: Path, expected: Expecte
 def test_practice_is_of_a_question_that_is_not_asked_and_counts_nowhere(driver: Any, tmp_path: Path) -> None:
     questions = questions_of("causalvqa", "debug")
     asked = sorted({question.item for question in questions})[:-1]
-    plan = make_plan("causalvqa", "debug", [one for one in questions if one.item in asked], 4, 2, attention=0)
+    plan = make_plan("causalvqa", "debug", [one for one in questions if one.item in asked], Shares(4, 2, 0))
     first, again = (write_pages(plan, tmp_path / name, ["a001"], practice=True)[0] for name in ("one", "two"))
     assert first.read_bytes() == again.read_bytes()
     page = Asked(driver, first)

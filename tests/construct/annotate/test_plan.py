@@ -17,6 +17,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.plan import (
     COLUMNS,
     PlannedQuestion,
+    Shares,
     annotators_needed,
     as_csv,
     make_plan,
@@ -49,7 +50,7 @@ def test_every_version_gets_its_responses_and_nobody_sees_two(
     chosen: tuple[list[PlannedQuestion], int, int, int, int],
 ) -> None:
     questions, annotators, responses, attention, seed = chosen
-    plan = make_plan("some", "test", questions, annotators, responses, attention, seed)
+    plan = make_plan("some", "test", questions, Shares(annotators, responses, attention), seed)
     asked = [row for row in plan.rows if not row.attention]
     assert Counter(row.item_id for row in asked) == {question.item_id: responses for question in questions}
     assert max(Counter((row.annotator, row.item) for row in asked).values()) == 1
@@ -75,7 +76,7 @@ QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000 + n, ("A", "B"))
 
 
 def test_a_seed_gives_the_same_bytes_which_are_read_as_they_were_written(tmp_path: Path) -> None:
-    plans = [make_plan("some", "test", list(QUESTIONS), 40, 3, 2, seed) for seed in (0, 0, 1)]
+    plans = [make_plan("some", "test", list(QUESTIONS), Shares(40, 3, 2), seed) for seed in (0, 0, 1)]
     first, again, other = map(as_csv, plans)
     assert first == again != other
     (tmp_path / "plan.csv").write_text(first, encoding="utf-8")
@@ -86,7 +87,7 @@ def test_minutes_decide_how_many_annotators_there_are() -> None:
     long = [replace(question, milliseconds=60_000) for question in QUESTIONS]
     assert annotators_needed(long, 15, 10) == 60  # 40 versions of a minute, 15 times
     assert annotators_needed(long, 15, 60) == 30  # two versions by 15 people each
-    message = refusal(make_plan, "some", "test", QUESTIONS, 29)
+    message = refusal(make_plan, "some", "test", QUESTIONS, Shares(29))
     assert message.startswith("Expected at least 30 annotators, for nobody sees two versions")
 
 

@@ -28,9 +28,9 @@ from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data import identity
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, Origin, find_marks, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.prepare import Origin, measure_clips, preparing
+from lmms_eval_tasks.utils.data.prepare import measure_clips, preparing
 
 Question = dict[str, object]
 OTHER: Question = {**QUESTION, "qid": "q9"}
@@ -202,7 +202,8 @@ def test_counts_alone_make_nothing_official(name: str, monkeypatch: pytest.Monke
             })  # fmt: skip
 
             def found(source: str, revision: str | None = None, split: str = split, table: Any = table) -> SetKind:
-                return identity.identify(card, split, table, source, {"a.csv": "5f" * 32}, set(), False, revision).kind
+                origin = Origin(source, revision=revision)
+                return identity.identify(card, split, table, origin, {"a.csv": "5f" * 32}, set()).kind
 
             own = not card.is_released or (facts.answers_withheld and key is not None)
             # Neither a folder of that name nor another dataset is the release.
