@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "tiny-vlm": "sample:tiny_vlm",
         "path": "path:path",
     },
-    LOOK: {"report": "report:report", "rescore": "rescore:rescore"},
+    LOOK: {"report": "report:report", "page": "page:page", "rescore": "rescore:rescore"},
     COMPARE: {
         "compare": "compare:compare",
         "board": "board:board",

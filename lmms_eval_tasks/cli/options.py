@@ -11,6 +11,7 @@ import typer
 
 from lmms_eval_tasks.cli.help import join_examples, split_examples
 from lmms_eval_tasks.report.score_tables import entries_of
+from lmms_eval_tasks.report.series import SERIES
 from lmms_eval_tasks.runs.folder import Run, name_runs, read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Format, Output
@@ -20,6 +21,16 @@ AllowIncompleteOption = Annotated[
     bool, typer.Option("--allow-incomplete", help="Also read interrupted runs, as far as they go.")
 ]
 NamesOption = Annotated[list[str] | None, typer.Option("--name", help="Name of each run, in order.")]
+RunsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Output folders of runs (the latest run of each is taken).", show_default=False),
+]
+SeriesOption = Annotated[list[str] | None, typer.Option(help=SERIES)]
+PeopleOption = Annotated[Path | None, typer.Option(help="CSV of people's responses, as for `humans`.")]
+ItemsOption = Annotated[str, typer.Option(help="What people were asked, as for `humans`: BENCHMARK:SPLIT or a file.")]
+WithoutOption = Annotated[
+    Path | None, typer.Option(dir_okay=False, help="Also score without the groups listed in this filter file.")
+]
 TaskOption = Annotated[str, typer.Option(help="Only this task or group.")]
 PriceOption = Annotated[
     str,

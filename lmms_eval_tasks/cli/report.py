@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -13,24 +13,28 @@ import typer
 from lmms_eval_tasks.cli.options import (
     AllowIncompleteOption,
     FormatOption,
+    ItemsOption,
     NamesOption,
+    PeopleOption,
     PriceOption,
+    RunsArgument,
+    SeriesOption,
     TaskOption,
+    WithoutOption,
     open_runs,
 )
 from lmms_eval_tasks.report import score_tables
 from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_differences
 from lmms_eval_tasks.report.judge_readings import judge_tables
-from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.published_tables import AskedPeople, layout_tables
 from lmms_eval_tasks.report.random_pairs import pairing_tables
 from lmms_eval_tasks.report.repeats import best_tables, find_several, sample_tables
-from lmms_eval_tasks.report.series import SERIES, curve_tables, gather_series, seed_tables
+from lmms_eval_tasks.report.series import curve_tables, gather_series, seed_tables
 from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.output import FittingTable, Output, open_output, show_progress
+from lmms_eval_tasks.utils.core.output import FittingTable, Output, open_output
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups, read_filter
 from lmms_eval_tasks.utils.reporting.columns import other_units
 
@@ -43,13 +47,10 @@ class Pairing(str, Enum):
     random = "random"
 
 
-def report(  # noqa: C901
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Output folders of runs (the latest run of each is taken).", show_default=False),
-    ] = None,
+def report(
+    runs: RunsArgument = None,
     names: NamesOption = None,
-    series: Annotated[list[str] | None, typer.Option(help=SERIES)] = None,
+    series: SeriesOption = None,
     by: Annotated[
         str, typer.Option(help="Break scores down by these columns, such as type,difficulty; of one run.")
     ] = "",
@@ -60,32 +61,16 @@ def report(  # noqa: C901
     card: Annotated[bool, typer.Option("--card", help="Print full run cards (model, data, settings).")] = False,
     html: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Also write one HTML page, with every item, that needs no network."),
+        typer.Option(dir_okay=False, help="Also write one HTML page, with every item; `page` has more options."),
     ] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, help="Also write every figure of the page, for papers, as files in this folder."),
-    ] = None,
-    clips: Annotated[
-        Clips,
-        typer.Option(help="Clips of the page: in it (embed), linked as files (link), or in it up to 30 MB (auto)."),
-    ] = Clips.auto,
-    people: Annotated[
-        Path | None,
-        typer.Option(help="CSV of people's responses, as for `humans`: for the page, and for the papers' tables."),
-    ] = None,
-    items: Annotated[
-        str, typer.Option(help="What people were asked, as for `humans`: BENCHMARK:SPLIT or a file.")
-    ] = "",
+    people: PeopleOption = None,
+    items: ItemsOption = "",
     pairing: Annotated[
         Pairing | None,
         typer.Option(help="Also compute pair accuracy over randomly re-paired clips of the same question."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
-    without: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, help="Also score without the groups listed in this filter file."),
-    ] = None,
+    without: WithoutOption = None,
     allow_incomplete: AllowIncompleteOption = False,
     price: PriceOption = "",
     form: FormatOption = None,
@@ -96,52 +81,21 @@ def report(  # noqa: C901
         lmms-eval-tasks report out/qwen out/internvl
         lmms-eval-tasks report out/qwen --html report.html
         lmms-eval-tasks report out/qwen out/internvl --layout paper
-        lmms-eval-tasks report out/qwen out/internvl --task mvp_mini --figures figures
     """
-    if names and series:
-        raise InputError("Expected --name without --series, whose runs are named by their values.")
     if by and layout:
         raise InputError("Expected --by or --layout, but got both.")
-    if people and not (html or layout):
-        raise InputError("Expected --people with --html or --layout; `humans` with --run prints what they share.")
+    if people and not layout:
+        raise InputError("Expected --people with --layout; `page` and `humans` with --run show what they share.")
     if bool(people) is not bool(items):
         raise InputError("Expected --people and --items together, but got one of them.")
     money = read_price(price)
-    sources, places = gather_series(series or [], runs or [])
-    if not sources:
-        raise InputError("Expected the output folder of a run, or --series, but got neither.")
-    beside = in_layout = None
-    if people:
-        from lmms_eval_tasks.report.people_tables import AskedItems, People
-        from lmms_eval_tasks.utils.people.responses import read_human_responses
-
-        of_people = AskedItems(items)
-        if layout and of_people.benchmark is None:
-            raise InputError(f"Expected --items BENCHMARK:SPLIT with --layout, but got {items}.")
-        asked = of_people.of_runs
-        beside = People(read_human_responses(people, asked, whole_pairs=of_people.whole_pairs), asked)
-        if layout:
-            benchmark, _, split = items.partition(":")
-            in_layout = AskedPeople(people.name, benchmark, split, beside.responses, asked)
+    chosen = ChosenRuns(runs or [], names or (), series or (), task, without, allow_incomplete)
+    in_layout = _people_of(people, items) if people else None
     with open_output("report", form) as output:
-        opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or (), task=task)
-        opened = [
-            replace(run, series=at, label=at.title) if (at := places.get(source)) else run
-            for run, source in zip(opened, sources, strict=True)
-        ]
-        for run in opened:
-            if run.only_predicted:
-                answered = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
-                note = f"{run.title}: answers to {answered}. {NOT_SCORED.format(run=run.path)}"
-                output.warn(note, style="none", whole=True)
-        read = [run for run in opened if not run.only_predicted]
-        if without and read:
-            read = _also_filtered(read, read_filter(without))
+        read = chosen.read(output)
         if not read:
-            if wanted := html or figures:
-                raise InputError(
-                    f"Expected a run with scores for {wanted}, but got answers alone. Nothing was written."
-                )
+            if html:
+                raise InputError(f"Expected a run with scores for {html}, but got answers alone. Nothing was written.")
             return
         _show_tables(output, read, by, task, seed if pairing else None, layout, in_layout)
         if costs := [] if by or layout else [*cost_tables(read, task, money)]:
@@ -161,14 +115,57 @@ def report(  # noqa: C901
         if html:
             from lmms_eval_tasks.report.page import build_page
 
-            write_file(html, build_page(read, task, clips, beside, money))
+            write_file(html, build_page(read, task, price=money))
             output.note(f"Page: {html.absolute()}")
-        if figures:
-            from lmms_eval_tasks.report.page import write_figures
 
-            with show_progress() as progress:
-                written = write_figures(read, figures, task, progress)
-            output.note(f"Figures: {written:,}, as PDF, SVG, PNG and CSV, in {figures.absolute()}")
+
+def _people_of(file: Path, items: str) -> AskedPeople:
+    from lmms_eval_tasks.report.people_tables import AskedItems
+    from lmms_eval_tasks.utils.people.responses import read_human_responses
+
+    of_people = AskedItems(items)
+    if of_people.benchmark is None:
+        raise InputError(f"Expected --items BENCHMARK:SPLIT with --layout, but got {items}.")
+    asked = of_people.of_runs
+    responses = read_human_responses(file, asked, whole_pairs=of_people.whole_pairs)
+    benchmark, _, split = items.partition(":")
+    return AskedPeople(file.name, benchmark, split, responses, asked)
+
+
+@dataclass(frozen=True)
+class ChosenRuns:
+    """Runs as the options of a command choose and name them; InputError where that makes no sense."""
+
+    runs: Sequence[Path]
+    names: Sequence[str]
+    series: Sequence[str]
+    task: str
+    without: Path | None
+    allow_incomplete: bool
+
+    def __post_init__(self) -> None:
+        if self.names and self.series:
+            raise InputError("Expected --name without --series, whose runs are named by their values.")
+        if not (self.runs or self.series):
+            raise InputError("Expected the output folder of a run, or --series, but got neither.")
+
+    def read(self, output: Output) -> list[Run]:
+        """Read those that have scores, and what was only predicted is noted."""
+        sources, places = gather_series(self.series, self.runs)
+        opened = open_runs(
+            output, sources, self.allow_incomplete, allow_predictions=True, names=self.names, task=self.task
+        )
+        opened = [
+            replace(run, series=at, label=at.title) if (at := places.get(source)) else run
+            for run, source in zip(opened, sources, strict=True)
+        ]
+        for run in opened:
+            if run.only_predicted:
+                answered = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
+                note = f"{run.title}: answers to {answered}. {NOT_SCORED.format(run=run.path)}"
+                output.warn(note, style="none", whole=True)
+        read = [run for run in opened if not run.only_predicted]
+        return _also_filtered(read, read_filter(self.without)) if self.without and read else read
 
 
 def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:

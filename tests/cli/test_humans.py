@@ -93,9 +93,11 @@ def test_what_cannot_be_used(expected: Any) -> None:
         (marked, "--items", twice, "--run", other),
         (marked, "--items", "x:y", "--mode", "links", "--run", other),
     ]
-    on_page = [("--people", "p.csv"), ("--people", "p.csv", "--html", "page.html"), ("--items", "mvp:mini")]
+    of_report = [("--people", "p.csv"), ("--people", "p.csv", "--layout", "paper"), ("--items", "mvp:mini")]
+    of_page = [(), ("--people", "p.csv", "--out", "page.html"), ("--items", "mvp:mini", "--out", "page.html")]
     run = write_example_run(Path("one"))
-    done = [call("humans", *words) for words in refused] + [call("report", run, *words) for words in on_page]
+    done = [call("humans", *words) for words in refused] + [call("report", run, *words) for words in of_report]
+    done += [call("page", run, *words) for words in of_page]
     assert {one.status for one in done} == {1}
     expected("\n".join(one.err for one in done))
 
@@ -107,7 +109,7 @@ def test_a_page_shows_what_people_and_runs_share() -> None:
     (log,) = predicted.glob("*_samples_*.jsonl")
     lines = [json.loads(line) | {BYPASS: 999} for line in log.read_text(encoding="utf-8").splitlines()]
     log.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    printed("report", *runs, predicted, "--html", "page.html", "--people", *PEOPLE)
+    printed("page", *runs, predicted, "--out", "page.html", "--people", *PEOPLE)
     written = Path("page.html").read_text(encoding="utf-8")
     assert "12 items in 6 groups, 3 people each. " in written
     assert "0.29 [0.02, 0.64]" in written and "+50.0 [+0.0, +100.0]" in written

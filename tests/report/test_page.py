@@ -230,8 +230,8 @@ def test_clips_are_linked_where_they_are_too_many_to_hold(
 @filmed
 def test_the_command_writes_the_page_of_a_task(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    asked = ("--task", "cast_bench", "--html", out, "--clips", "link")
-    assert str(out) in printed("report", *sample_runs, *asked).replace("\n", "")
+    asked = ("--task", "cast_bench", "--out", out, "--clips", "link")
+    assert str(out) in printed("page", *sample_runs, *asked).replace("\n", "")
     page = out.read_text(encoding="utf-8")
     runs = list(map(read_run, sample_runs))
     assert page == build_page(runs, "cast_bench", Clips.link)
@@ -309,7 +309,7 @@ def test_every_figure_is_written_in_each_form_with_the_numbers_of_the_table(runs
     out = tmp_path / "figures"
     out.mkdir()
     (out / "mine.txt").write_text("kept")
-    words = ("report", *(run.path.parent for run in runs), "--figures")
+    words = ("page", *(run.path.parent for run in runs), "--figures")
     done = call(*words, out, "--task", TASK)
     files = {path.name: path.read_bytes() for path in out.iterdir()}
     stems = {name.rpartition(".")[0] for name in files} - {"mine"}

@@ -69,7 +69,7 @@ def test_series_that_cannot_be_used_are_refused(expected: Expected) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("root")
 def test_scores_stand_against_the_step_and_seeds_have_a_mean_and_a_spread(expected: Expected) -> None:
-    page = ("--html", "page.html", "--clips", "link")
+    page = ("--html", "page.html")
     shown = printed("report", "--series", "step=ckpt-*", "base", *page)
     found = re.findall(r"^ +step (\d+) +([\d.]+) \[ *([\d.]+), ([\d.]+)\]", shown, re.MULTILINE)
     assert [row[:2] for row in found] == [("100", "20.0"), ("200", "40.0"), ("1000", "60.0")]

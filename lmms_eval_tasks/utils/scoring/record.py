@@ -101,7 +101,7 @@ class UnparsedReason(str, Enum):
     """It names no option at all, or takes back the only one."""
 
 
-class JudgeReading(RowForm, frozen=True):
+class JudgeReading(RowForm):
     """What a judge read in a response, beside our reader; no score of ours counts it.
 
     Attributes:
