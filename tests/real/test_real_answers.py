@@ -17,7 +17,6 @@ import pytest
 from docs import ROOT
 from evidence_page import table_below
 
-from lmms_eval_tasks.host.tasks.task_view import REPLY
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import grade_items
 from lmms_eval_tasks.utils.answers.reply import LENGTH, Finish, Reply
@@ -38,11 +37,11 @@ def answers() -> tuple[Mapping[str, Any], ...]:
 @cache
 def records() -> Mapping[str, Mapping[str, list[Record]]]:
     """What becomes of the answers, by the task or the group, and by its parts."""
-    asked: defaultdict[str, list[tuple[Mapping[str, Any], str]]] = defaultdict(list)
+    asked: defaultdict[str, list[tuple[Mapping[str, Any], Reply]]] = defaultdict(list)
     for line in answers():
         # The readers ask whether an answer had reached its last token.
         reply = Reply(line["response"], finish=Finish(LENGTH) if line["cut_off"] else Finish())
-        asked[line["task"]].append(({**line["row"], REPLY: reply}, line["response"]))
+        asked[line["task"]].append((line["row"], reply))
     found: defaultdict[str, dict[str, list[Record]]] = defaultdict(dict)
     for name, items in asked.items():
         # What is asked blind is graded as what is shown.
