@@ -272,7 +272,7 @@ class LoggedReplies:
 
     def find(self, item_id: str, sample: int = 1) -> Reply | None:
         item = self._items.get(item_id)
-        return item and Reply.of_record(item.record.each[sample - 1], item.responses[sample - 1])
+        return Reply.of_record(item.record.each[sample - 1], item.responses[sample - 1]) if item else None
 
 
 def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
