@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.finished.rescore import claimed, score_again, write_rescored
-from lmms_eval_tasks.host.model.identity import package_version
+from lmms_eval_tasks.host.model.identity import installed_version
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.folder import LoggedItem, Run, assemble_run, read_run
@@ -310,8 +310,8 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[LoggedItem]],
 def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
     merged: dict[str, Value] = {
         "parts": len(parts),
-        "lmms-eval-tasks": package_version("lmms-eval-tasks"),
-        "lmms-eval": package_version("lmms-eval"),
+        "lmms-eval-tasks": installed_version("lmms-eval-tasks"),
+        "lmms-eval": installed_version("lmms-eval"),
     }
     of_parts = {f"part {part.shard}": f"{part.run.path.name} {file_sha256(part.run.path)}" for part in parts}
     return {**merge_cards([part.run.card for part in parts]), "merged": {**merged, **of_parts}}

@@ -245,8 +245,8 @@ def _find_docs(
     items: Sequence[LoggedItem],
     notes: list[str],
     problems: Problems,
-) -> list[dict[str, Any]]:
-    """Return the prepared row of each logged item of a task, as it was asked."""
+) -> list[Mapping[str, Any]]:
+    """Return the prepared row of each logged item of a task."""
     task, by_item = state.name, {row["item_id"]: row for row in rows}
     missing = [item.record.item_id for item in items if item.record.item_id not in by_item]
     asked, here = run.set_of(task), read_manifest(state.benchmark.card).splits[state.pointer["split"]]

@@ -136,7 +136,8 @@ class Evaluation(RunChoices):
     def check_view(self, pointer: Pointer) -> None:
         view = view_of(pointer)
         if self.clips_needed:
-            task_view.TaskView(view, find_benchmark(pointer["benchmark"]), pointer, self).check()
+            asked = task_view.Asked(clips_needed=True)
+            task_view.TaskView(view, find_benchmark(pointer["benchmark"]), pointer, asked).check()
 
     def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
         """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
