@@ -24,6 +24,7 @@ from lmms_eval_tasks.models.video_diffusion.denoising import (
     Placement,
 )
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError, needs_package
 
@@ -91,7 +92,7 @@ class VideoDiffusion(RequestModel):
     def work(self) -> dict[str, Any]:
         return self.engine.work.as_facts()
 
-    def generate_until(self, requests: list[Instance]) -> list[str]:
+    def generate_until(self, requests: list[Instance]) -> list[str | Reply]:
         try:
             return super().generate_until(requests)
         finally:
