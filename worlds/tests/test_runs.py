@@ -91,7 +91,10 @@ def test_right_answers_are_right_in_every_task(sample_home: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_thorough_check_finds_nothing_wrong_and_no_version_stands_for_two_things() -> None:
+def test_a_thorough_check_finds_nothing_wrong_and_no_version_stands_for_two_things(
+    sample_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(sample_home))
     said = called("check", "worlds", "--thorough")
     assert "26 example rows" in said and "not kept yet" not in said
 
