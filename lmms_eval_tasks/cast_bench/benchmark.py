@@ -176,6 +176,7 @@ EVIDENCE = TaskKind(
     read_settings=hooks.read_settings,
     restore=hooks.restore_settings,
     log_form=hooks.EvidenceLine,
+    group_column="clip",
     views=("blind", "single_frame", "shuffled", "reversed", "masked", "socratic", "rotated", "none_of_these"),
     by_option=("options", "option_kinds"),
     masking=Masking(masked.masked_row, masked.timed_boxes),
@@ -197,6 +198,7 @@ OPEN = TaskKind(
     "submitted is a run of cast_bench.",
     restore=open_ended.restore_verdicts,
     log_form=open_ended.OpenLine,
+    group_column="clip",
     views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
 )
 

@@ -299,8 +299,11 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[LoggedItem]],
             what = f"Expected the data of the parts, {str(digest)[:8]}, but the data prepared here is {now[:8]}."
             problems.add(task, what, remedy=PREPARE)
         start, number = parts[0].offset, parts[0].tasks[task]
-        held = Counter(dict.fromkeys(range(start, start + number), 0))
-        held.update(map(_document, items))
+        held = Counter(map(_document, items))
+        if not any(item.record.drawn for item in items):
+            held.update(dict.fromkeys(range(start, start + number), 0))
+        elif len(held) < number:
+            problems.add(task, f"Expected {number:,} items in the parts, but got {len(held):,}.")
         if lacking := [document for document, times in held.items() if not times]:
             problems.add(task, f"Expected all {number:,} items in the parts, but there is no {_ranges(lacking)}.")
         if doubled := [document for document, times in held.items() if times > 1]:

@@ -134,6 +134,7 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     problems.raise_if_any(f"{run.path} cannot be scored again")
     regraded = {}
     for name, (state, config, _) in opened.items():
+        state.drawn = {one.record.item_id: one.record.drawn for one in logs[name] if one.record.drawn}
         if state.kind.restore:
             each = [(doc, line) for doc, item in zip(docs[name], logs[name], strict=True) for line in item.each_line()]
             try:
@@ -361,7 +362,7 @@ def score_again(
         notes.append("what a judge read in its unparsed answers is left out: --read-unparsed reads them again")
     logs = {name: list(map(_rewrite, task.logged, task.brought)) for name, task in regraded.items()}
     items = {name: sum(map(_is_otherwise, task.logged, logs[name])) for name, task in regraded.items()}
-    arguments = SimpleNamespace(output_path=None if run.shard else str(folder), model=run.name)
+    arguments = SimpleNamespace(output_path=None if run.shard or run.sampled(tasks) else str(folder), model=run.name)
     computed = consolidate(regraded, names, arguments, form.config.bootstrap_iters or 0)
     results = _updated(old, computed, [*names, *tasks])
     scored = run_of_lines(run.path, run_files.ResultsFile.model_validate(results), logs)

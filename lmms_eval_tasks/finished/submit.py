@@ -14,7 +14,7 @@ from lmms_eval_tasks.runs.run_files import MERGE
 from lmms_eval_tasks.utils.benchmark.tasks import tasks_of_part
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import replacing, write_file
-from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.core.text import SAMPLE, describe
 from lmms_eval_tasks.utils.data.card import Card, SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
@@ -99,6 +99,9 @@ def make_file(
     for run in runs:
         if run.shard:
             issues.add("run", "Expected a whole one, but got", f"part {run.shard} of one", f"Merge all parts: {MERGE}")
+        if sampled := run.sampled(task for task in tasks if task in run.records):
+            remedy = f"Run the same command without {SAMPLE}: it asks only what is new."
+            issues.add("run", "Expected all groups, but got scores", str(sampled), remedy)
         for task in (task for task in tasks if task in run.logged):
             gaps.add("run", "Expected it to be whole, but it was cut short with", run.part_of(task), INCOMPLETE)
         if run.limited and not complete:

@@ -376,6 +376,7 @@ def run_facts(ended: EndedRun) -> Facts:
         "tasks": look_up(ended.options, "tasks"),
         "limit": "none" if limit in (None, -1) else limit,
         "shard": find_shard(ended),
+        "sample": find_sample(ended),
         "offset": look_up(config, "offset"),
         "batch size": look_up(config, "batch_size"),
         "ranks": count_ranks(),
@@ -390,6 +391,11 @@ def run_facts(ended: EndedRun) -> Facts:
 @fact
 def find_shard(ended: EndedRun) -> str:
     return str(ended.run.evaluation.shard or "none")
+
+
+@fact
+def find_sample(ended: EndedRun) -> str:
+    return str(ended.run.evaluation.sample or "none")
 
 
 @fact

@@ -19,7 +19,8 @@ from lmms_eval_tasks.runs.run_files import read_shard
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import has_home, why_unwritable
-from lmms_eval_tasks.utils.core.text import HOME, SHARD, first_line, parse_arguments, suggest, summarize_names
+from lmms_eval_tasks.utils.core.text import HOME, SAMPLE, SHARD, first_line, parse_arguments, suggest, summarize_names
+from lmms_eval_tasks.utils.data.sampling import read_sample
 
 _ITEMS = "sends what licences do not let you pass on, or fails on scores that only some items enter."
 REFUSED = {
@@ -67,14 +68,28 @@ def describe_unknown(names: Iterable[str], matched: Collection[str], known: Iter
 
 def describe_unsplit(others: Sequence[str], splits: bool = True) -> str | None:
     try:
-        shard = read_shard() if splits else None
+        chosen = {SHARD: read_shard(), SAMPLE: read_sample()} if splits else {}
     except InputError as error:
         return str(error)
-    if shard is None or not others:
+    given = [name for name, choice in chosen.items() if choice is not None]
+    if not given or not others:
         return None
     return (
-        f"Expected only tasks of lmms-eval-tasks where {SHARD} is set, but got {summarize_names(others)}: what others' "
-        "items show, and which of them belong together, is not known. Run these tasks by themselves, without it."
+        f"Expected only tasks of lmms-eval-tasks where {given[0]} is set, but got {summarize_names(others)}: "
+        "what others' items show, and which of them belong together, is not known. Run these tasks by themselves, "
+        "without it."
+    )
+
+
+def describe_limited_sample(limit: float | None, offset: int | None, splits: bool = True) -> str | None:
+    """Say that a sample of groups is drawn from whole tasks, and not from the first items of each."""
+    given = [f"--limit {limit:g}"] if limit is not None and limit > 0 else []
+    given += [f"--offset {offset}"] if offset else []
+    if not (given and splits and read_sample()):
+        return None
+    return (
+        f"{SAMPLE} draws groups of all items of a task, so {' and '.join(given)} cannot be given with it. Remedy: give "
+        "one of both."
     )
 
 

@@ -36,6 +36,7 @@ from loguru import logger
 from lmms_eval_tasks.host import checks
 from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
+from lmms_eval_tasks.host.asking.drawing import draw_samples
 from lmms_eval_tasks.host.asking.equal_requests import EqualRequests
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
@@ -389,7 +390,10 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             # lmms-eval has taken the hook away that graded answers which are only kept.
             if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
-        if part := dealing.find_part(evaluation.shard, tasks, limit, given.get("offset", 0)):
+        stop_if_any(checks.describe_limited_sample(limit, given.get("offset", 0), evaluation.splits))
+        samples, refused = draw_samples(evaluation.sample, given["task_dict"], tasks)
+        stop_if_any(refused)
+        if part := dealing.find_part(evaluation.shard, samples, tasks, limit, given.get("offset", 0)):
             given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
             if dealing.is_share(limit):
                 given["limit"] = max(one["effective"] for one in part.whole.values())

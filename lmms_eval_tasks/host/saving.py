@@ -170,6 +170,7 @@ def _line(part: PartScores, output_path: str) -> str:
     ends = (score.low, score.high) if score.low != score.high else (None, None)  # else the groups show no interval
     after = "%" if score.unit == "%" else f" {score.unit}" if score.unit else ""
     groups = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
+    groups = f", {part.from_sample}" if part.from_sample else groups
     view = find_view(part.view)
     samples = f", {part.samples} {view.samples if view else 'samples'}" if part.samples else ""
     value = Number(score.value, *ends, after=after).text

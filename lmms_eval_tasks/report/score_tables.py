@@ -80,6 +80,13 @@ class Entry:
         """Why its scores are not those of the official release, as it follows its version."""
         return "".join(f"; {why}" for why in sorted({one.apart for one in self.held} - {""}))
 
+    @property
+    def from_samples(self) -> str:
+        """From which samples its scores are estimated, as it follows its version."""
+        found = ((one, one.run.sampled(one.tasks)) for one in self.held)
+        several = len(self.held) > 1
+        return "".join(f"; {f'run {one.tag}: ' if several else ''}{sample}" for one, sample in found if sample)
+
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return columns_of(self.task)
@@ -101,7 +108,7 @@ class Entry:
 
     def of_scores(self, columns: Sequence[Column]) -> str:
         """How the scores of some columns were computed."""
-        return f"{self.apart}; scores in percent{other_units(columns)}; {METHOD}"
+        return f"{self.apart}{self.from_samples}; scores in percent{other_units(columns)}; {METHOD}"
 
 
 def entries_of(runs: Sequence[Run], only: str = "") -> list[Entry]:
@@ -282,6 +289,9 @@ def run_warnings(runs: Sequence[Run], only: str = "", where: str = "`report --ht
         if run.limited:
             what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
             warnings.append(f"{what} Its scores are of those items alone{'.' if shared else f', and {STANDS_APART}'}")
+        if sampled := run.sampled(its_tasks):
+            what = f"A SAMPLE: {run.title} was asked {sampled.asked:,} of {sampled.groups:,} {sampled.unit}."
+            warnings.append(f"{what} Its scores estimate those of the whole set.")
         names: dict[str, list[str]] = {}
         for task in its_tasks:
             if not shared and not (of := run.set_of(task)).is_official:

@@ -20,6 +20,8 @@ from lmms_eval_tasks.utils.core.forms import read_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.data.sampling import Sampled
+from lmms_eval_tasks.utils.scoring.metrics import group_noun
 from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
@@ -218,6 +220,18 @@ class Run:
             return None
         limited = ", ".join(filter(None, (self.limited, f"{items:,} items left out ({removed.name})")))
         return replace(self, records=kept, limited=limited, label=f"{self.title}, filtered", is_filtered=True)
+
+    def sampled(self, tasks: Iterable[str]) -> Sampled | None:
+        """Return from how many groups of how many the scores of some tasks are estimated; None where of all."""
+        held = {task: self.records[task] for task in tasks if task in self.records}
+        strata = {(task, one.drawn) for task, records in held.items() for one in records if one.drawn}
+        if not strata:
+            return None
+        asked = {task: len({record.group_id for record in records}) for task, records in held.items()}
+        whole = asked.keys() - {task for task, _ in strata}
+        groups = sum(one.groups for _, one in strata) + sum(asked[task] for task in whole)
+        kinds = [task.kind for name in held if (task := registry().find_task(name))]
+        return Sampled(sum(asked.values()), groups, group_noun(metric for kind in kinds for metric in kind.metrics))
 
     @property
     def incomplete(self) -> str:

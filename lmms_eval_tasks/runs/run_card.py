@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, TypeAd
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SHARD
+from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SAMPLE, SHARD
 
 TRAINED_ON = "trained_on.json"
 
@@ -185,6 +185,7 @@ FIELDS = (
     CardField("run", "tasks", NEVER),
     CardField("run", "limit", MATTERS),
     CardField("run", "shard", MATTERS),
+    CardField("run", "sample", MATTERS),
     CardField("run", "offset", MATTERS),
     CardField("run", "batch size", ENVIRONMENT, "batch size"),
     CardField("run", "ranks", ENVIRONMENT, "ranks"),
@@ -205,6 +206,7 @@ FIELDS = (
     CardField("settings", HOME, NEVER),
     CardField("settings", ANSWERS, NEVER),
     CardField("settings", SHARD, NEVER),
+    CardField("settings", SAMPLE, NEVER),
     CardField("rescored", "", NEVER),
     CardField("merged", "", NEVER),
     CardField(NOT_KNOWN, "", NEVER),

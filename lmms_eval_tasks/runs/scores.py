@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_object
 from lmms_eval_tasks.utils.data.card import DataSet
+from lmms_eval_tasks.utils.data.sampling import Sampled
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
 from lmms_eval_tasks.utils.scoring import metrics
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate_units
@@ -150,6 +151,17 @@ class ScoreEntry(_Part):
     """The variance between the samples of one."""
 
 
+class SampledGroups(_Part):
+    """From how many groups of its set a score is estimated."""
+
+    asked: Count
+    """Groups that were asked."""
+    groups: Count
+    """Groups of the whole set."""
+    unit: str
+    """What they are called: pairs, or groups."""
+
+
 class PartScores(_Part):
     """The scores of a task, or of a group of tasks."""
 
@@ -174,10 +186,18 @@ class PartScores(_Part):
     """Of those that are unparsed, how many for each reason, where it is known; left out where none is."""
     samples: Annotated[int, Field(ge=2)] | None = None
     """How many answers each item has; left out where it is one."""
+    sampled: SampledGroups | None = None
+    """From how many groups the scores of the whole set are estimated; left out where all were asked. Numbers of
+    groups, items and outcomes are those of the sample."""
     leading: str
     """The metric that the benchmark's paper leads with."""
     scores: list[ScoreEntry]
     """All scores that apply to it."""
+
+    @property
+    def from_sample(self) -> str:
+        """Return "from 400 of 9,208 pairs" of scores that are estimated from a sample; empty of all others."""
+        return str(Sampled(**self.sampled.model_dump())) if self.sampled else ""
 
     @property
     def unread(self) -> str:
@@ -287,6 +307,8 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
     for metric in sample_metrics(one.metric for one in references) if several else ():
         scores.append(_entry(metric, [metric.units(part[task]) for task in tasks]))
     found: dict[str, Any] = {"samples": several} if several else {}
+    if sampled := run.sampled(tasks):
+        found["sampled"] = SampledGroups(**sampled._asdict())
     if unparsed:
         found["unparsed"] = {why.value: count for why, count in unparsed.most_common()}
     return PartScores(

@@ -20,6 +20,7 @@ from unittest.mock import patch
 from loguru import logger
 
 import lmms_eval_tasks
+from lmms_eval_tasks.host.asking.drawing import SampleOfPool
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
 from lmms_eval_tasks.host.asking.stages import PADDING, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
@@ -50,6 +51,8 @@ def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
     facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
     if states and (shard := states[0].evaluation.shard):
         facts["part of the run"] = str(shard)
+    if states and (sample := states[0].evaluation.sample):
+        facts["sample of groups"] = str(sample)
     for state in states:
         facts |= {f"{state.name}, {what}": text for what, text in _task_facts(state).items()}
     return facts
@@ -313,15 +316,18 @@ def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class PartOfRun(AskingStage):
-    """Items that a run asks which is a part of another, or which takes a share of each task."""
+    """Items that a run asks which is a part of another, or which takes a share of each task or a sample of groups."""
 
     shard: Shard | None
     documents: Mapping[str, frozenset[int]]
     whole: Mapping[str, Mapping[str, int]]
     tasks: Mapping[str, Any]
+    samples: tuple[SampleOfPool, ...] = ()
 
     @contextmanager
     def during(self) -> Iterator[None]:
+        for sample in self.samples if current_exchange().rank == 0 else ():
+            logger.info("{}", sample.describe())
         if self.shard and current_exchange().rank == 0:
             asked, every = sum(map(len, self.documents.values())), sum(one["effective"] for one in self.whole.values())
             logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
@@ -352,18 +358,25 @@ class PartOfRun(AskingStage):
 
 
 def find_part(
-    shard: Shard | None, tasks: Mapping[TaskState, Any], limit: float | None, offset: int
+    shard: Shard | None,
+    samples: tuple[SampleOfPool, ...],
+    tasks: Mapping[TaskState, Any],
+    limit: float | None,
+    offset: int,
 ) -> PartOfRun | None:
     """Return the items of a run that asks not simply the first of each task; None of any other run."""
     from lmms_eval.evaluator import get_sample_size
 
-    if shard is None and not is_share(limit):
+    if shard is None and not samples and not is_share(limit):
         return None
     dealt: dict[tuple[str, str], Mapping[str, int]] = {}
     documents, whole = {}, {}
     for state, task in tasks.items():
         ids, size = task.eval_docs["item_id"], get_sample_size(task, limit)
         asked: Iterable[int] = range(offset, len(ids) if size is None else min(len(ids), offset + size))
+        if state.drawn:
+            asked = [one for one in asked if ids[one] in state.drawn]
+            size = len(asked)
         if shard:
             key = (state.benchmark.name, state.pointer["split"])
             if key not in dealt:
@@ -374,7 +387,7 @@ def find_part(
             asked = (one for one in asked if of_row[state.kind.row_id(state.view.row_id(ids[one]))] == shard.part)
         documents[state.name] = frozenset(asked)
         whole[state.name] = {"original": len(ids), "effective": min(size or len(ids), len(ids))}
-    return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()})
+    return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()}, samples)
 
 
 def is_share(limit: float | None) -> bool:

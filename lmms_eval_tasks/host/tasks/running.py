@@ -45,6 +45,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
+from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
 from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
 from lmms_eval_tasks.utils.scoring.record import (
@@ -80,6 +81,10 @@ class RunChoices:
     @property
     def shard(self) -> Shard | None:
         return read_shard() if self.splits else None
+
+    @property
+    def sample(self) -> SampleChoice | None:
+        return read_sample() if self.splits else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,6 +325,8 @@ class TaskState(RunningTask):
         self.view = view_of(pointer)
         self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
         self.verdicts: Grader | None = None
+        self.drawn: Mapping[str, Drawn] = {}
+        """How the group of each item was drawn, by its id, where a sample of them is asked."""
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self.asks_alike = False
@@ -444,6 +451,8 @@ class TaskState(RunningTask):
         else:
             graded = grade(doc, text, self)
             record = _explain(graded.record, reply, text)
+        if drawn := self.drawn.get(doc["item_id"]):
+            record = replace(record, drawn=drawn)
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
         self.is_heard |= not record.unanswered
@@ -475,6 +484,8 @@ class TaskState(RunningTask):
         logged = [GradedItem.from_json(item) for item in items]
         for warning in warn(logged, self) if warn else ():
             logger.warning(warning)
+        if self.drawn:  # a file that takes other tasks, too, is not whole
+            return None
         self.finished = logged
         output_path = getattr(args, "output_path", None)
         if not output_path or not self.submits or self.evaluation.shard:

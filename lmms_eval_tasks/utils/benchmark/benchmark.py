@@ -119,6 +119,7 @@ class TaskKind:
         rows: Changes the prepared table into the task's items; None where they are the same. It raises InputError
             where the table lacks what they need. To ask only some rows, a pointer's ``subset`` is enough.
         row_id: The prepared row that an item was made from.
+        group_column: The column by which its records are grouped; a sample of groups draws by it.
         judge: Whether a judge grades answers: ``required``, or ``optional`` where it has scores without one, so that a
             run which chooses none asks none.
         no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
@@ -159,6 +160,7 @@ class TaskKind:
     answer_form: AnswerForm = AnswerForm.WORDS
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
+    group_column: str = "group_id"
     judge: Literal["", "optional", "required"] = ""
     no_submission: str = ""
     restore: Callable[[RunningTask, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None

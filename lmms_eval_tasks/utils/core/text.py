@@ -97,6 +97,8 @@ ANSWERS = f"{PREFIX}ANSWERS"
 """Folder in which answers are kept, or `none`."""
 SHARD = f"{PREFIX}SHARD"
 """Part of each task that a run works on: `3/7` is the third of seven."""
+SAMPLE = f"{PREFIX}SAMPLE"
+"""How many groups of each task a run asks, drawn by strata."""
 BOXES = f"{PREFIX}BOXES"
 """How a model writes boxes; benchmarks that ask for boxes name it as theirs."""
 MATCHING = f"{PREFIX}MATCHING"
@@ -110,7 +112,7 @@ REWARD_JUDGE_URL, REWARD_JUDGE_MODEL = f"{PREFIX}REWARD_JUDGE_URL", f"{PREFIX}RE
 REWARD_JUDGE_FRAMES, REWARD_JUDGE_REPLIES = f"{PREFIX}REWARD_JUDGE_FRAMES", f"{PREFIX}REWARD_JUDGE_REPLIES"
 """How many frames of a clip it is shown, and the folder in which its replies are kept."""
 KNOWN = (
-    HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES, SHARD,
+    HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES, SHARD, SAMPLE,
     REWARD_JUDGE_URL, REWARD_JUDGE_MODEL, REWARD_JUDGE_FRAMES, REWARD_JUDGE_REPLIES,
 )  # fmt: skip
 """Those of all benchmarks; a benchmark names its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from lmms_eval_tasks.utils.scoring.bootstrap import interval, refuse_counts
@@ -123,6 +123,7 @@ def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Com
     """
     if set(first) != set(second):
         raise ValueError(f"Expected the same tasks, but got {sorted(first)} and {sorted(second)}.")
+    first, second = _drawn_alike(first, second)
     left_out: Counter[str] = Counter()
     items = [_shared_items(first[task], second[task], left_out) for task in first]
     found = {metric: _difference(metric, first, second) for metric in metrics}
@@ -135,6 +136,21 @@ def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Com
         without=tuple(metric for metric, difference in found.items() if difference is None),
         test=_test(differences, first, second),
     )
+
+
+def _drawn_alike(first: Part, second: Part) -> tuple[Part, Part]:
+    """Return two runs as of the sample that they share, where one of them or both asked one: each group then counts as
+    often as it stands for among those that both have."""
+    alike: tuple[dict[str, Records], dict[str, Records]] = {}, {}
+    for task, runs in ((task, (first[task], second[task])) for task in first):
+        drawn = [{record.group_id: record.drawn for record in run if record.drawn} for run in runs]
+        shared = {record.group_id for record in runs[0]} & {record.group_id for record in runs[1]}
+        known = {group: one for group, one in (drawn[0] or drawn[1]).items() if group in shared}
+        asked = Counter(one.stratum for one in known.values())
+        counted = {group: one.model_copy(update={"asked": asked[one.stratum]}) for group, one in known.items()}
+        for run, records in zip(alike, runs, strict=True):
+            run[task] = [replace(one, drawn=counted.get(one.group_id)) for one in records] if any(drawn) else records
+    return alike
 
 
 def _shared_items(first: Records, second: Records, left_out: Counter[str]) -> set[tuple[str, str]]:

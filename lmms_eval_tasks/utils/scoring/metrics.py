@@ -18,6 +18,7 @@ from math import fsum
 from statistics import fmean, variance
 from typing import Literal, NamedTuple, get_args
 
+from lmms_eval_tasks.utils.data.sampling import Drawn
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PERCENT = (0.0, 100.0)
@@ -40,6 +41,7 @@ class ScoreUnit(NamedTuple):
     members: frozenset[Member]
     value: float
     weight: float = 1.0
+    drawn: Drawn | None = None
 
     @property
     def key(self) -> tuple[str, frozenset[Member]]:
@@ -125,7 +127,7 @@ class Metric:
 
     def for_errors(self, record: Record) -> float | Mapping[str, object] | None:
         """What lmms-eval's standard errors need of a record, as JSON values; None where it prints none of it."""
-        if self.errors == "none":
+        if self.errors == "none" or record.drawn:
             return None
         value = mean_of_known(map(self.value, record.each)) if record.samples else self.value(record)
         if value is None or (self.errors == "plain" and not record.samples):
@@ -159,7 +161,8 @@ class Metric:
         return [self._units_of(of_item[sample] for of_item in each if sample < len(of_item)) for sample in range(most)]
 
     def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
-        value, applies, stratum, contrast, weight = self.value, self.applies, self.stratum, self.contrast, self.weight
+        value, applies, stratum, contrast = self.value, self.applies, self.stratum, self.contrast
+        weight = self._weight
 
         def place(record: Record) -> Stratum:
             return bool(contrast(record)) if contrast else True, str(stratum(record)) if stratum else ""
@@ -171,7 +174,8 @@ class Metric:
                 one.group_id,
                 value(one),
                 only or place(one),
-                weight(one) if weight else 1.0,
+                weight(one),
+                one.drawn,
             )
             for one in records
             if applies(one)
@@ -207,31 +211,38 @@ class Metric:
             return None
         return self.transform(one - other if self.contrast and other is not None else one)
 
+    def _weight(self, record: Record) -> float:
+        """How much a record counts: as its score has it, times how many groups its own stands for."""
+        return (self.weight(record) if self.weight else 1.0) * (record.drawn.weight if record.drawn else 1.0)
+
     def _units(
-        self, items: Iterable[tuple[Member, str, float | None, Stratum, float]]
+        self, items: Iterable[tuple[Member, str, float | None, Stratum, float, Drawn | None]]
     ) -> dict[Stratum, list[ScoreUnit]]:
         """Group items with their groups, values and strata into the units that count; strata in order of first
         appearance."""
         if not self.together:
             alone: dict[Stratum, list[ScoreUnit]] = {}
-            for name, group, value, place, weight in items:
+            for name, group, value, place, weight, drawn in items:
                 units = alone.setdefault(place, [])
                 if value is not None:
-                    units.append(ScoreUnit(group, frozenset((name,)), value, weight))
+                    units.append(ScoreUnit(group, frozenset((name,)), value, weight, drawn))
             return alone
-        found: dict[Stratum, dict[str, list[tuple[Member, float | None]]]] = {}
-        for name, group, value, place, _ in items:
-            found.setdefault(place, {}).setdefault(group, []).append((name, value))
+        found: dict[Stratum, dict[str, list[tuple[Member, float | None, float, Drawn | None]]]] = {}
+        for name, group, value, place, weight, drawn in items:
+            found.setdefault(place, {}).setdefault(group, []).append((name, value, weight, drawn))
         return {
             place: [unit for group, members in groups.items() for unit in self._whole(group, members)]
             for place, groups in found.items()
         }
 
-    def _whole(self, group: str, members: Sequence[tuple[Member, float | None]]) -> Iterator[ScoreUnit]:
+    def _whole(
+        self, group: str, members: Sequence[tuple[Member, float | None, float, Drawn | None]]
+    ) -> Iterator[ScoreUnit]:
         """Yield the unit that the members of a group form, if they are complete and all scored."""
-        values = [value for _, value in members if value is not None]
+        values = [value for _, value, *_ in members if value is not None]
         if len(values) == len(members) == self.together:
-            yield ScoreUnit(group, frozenset(name for name, _ in members), min(values))
+            _, _, weight, drawn = members[0]
+            yield ScoreUnit(group, frozenset(name for name, *_ in members), min(values), weight, drawn)
 
     def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
         """The same score of some records only, its name with a suffix, which is also its title."""
@@ -267,6 +278,11 @@ def sum_groups(units: Units) -> dict[Stratum, list[Counts]]:
 def count_groups(units: Units) -> int:
     """Count the groups in a score; one whose items are in several strata counts once."""
     return len({unit.group for counted in units.values() for unit in counted})
+
+
+def group_noun(metrics: Iterable[Metric]) -> str:
+    """Return what the groups of a task with such scores are called."""
+    return "pairs" if any(metric.together == PAIR for metric in metrics) else "groups"
 
 
 def count_items(units: Units) -> int:

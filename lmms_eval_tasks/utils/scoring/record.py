@@ -12,10 +12,11 @@ from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.data.card import DataSet
+from lmms_eval_tasks.utils.data.sampling import Drawn
 
 OF_SAMPLES = ("sample", "samples")
 """Fields of a record that only a run with several answers an item has."""
-OF_SOME = (*OF_SAMPLES, "unparsed_reason", "reading")
+OF_SOME = (*OF_SAMPLES, "unparsed_reason", "reading", "drawn")
 """Fields that are written only where they have a value."""
 JOINED = ("across", "needs")
 """Fields that are never written: of an item whose samples are several rows, once their records are joined."""
@@ -147,6 +148,7 @@ class Record:
         across: How the item counts by its samples where its view says which these are: right in ``all``, or in ``any``;
             of other items by their ``mean``.
         needs: How many samples such an item has; one that lacks some has no score.
+        drawn: How its group was drawn, where a run asks a sample of the groups; else None.
     """
 
     item_id: Annotated[str, Field(min_length=1)]
@@ -165,6 +167,7 @@ class Record:
     reading: JudgeReading | None = None
     across: Together = "mean"
     needs: int = 1
+    drawn: Drawn | None = None
 
     @classmethod
     def graded(  # noqa: PLR0913
@@ -277,6 +280,7 @@ class Record:
         written |= {"stratum": dict(self.stratum), "fields": dict(self.fields)}
         written["samples"] = [one.to_json() for one in self.samples]
         written["reading"] = self.reading and self.reading.model_dump()
+        written["drawn"] = self.drawn and self.drawn.model_dump()
         return {name: value for name, value in written.items() if name not in JOINED and (name not in OF_SOME or value)}
 
     @classmethod
@@ -374,9 +378,7 @@ def _record_form(**narrowed: Any) -> Any:
     """The form of a record as it is written, each field as `Record` declares it, or narrower."""
     fields: dict[str, Any] = {**get_type_hints(Record, include_extras=True), **narrowed}
     logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in (*OF_SOME, *JOINED)}
-    logged["unparsed_reason"] = (fields["unparsed_reason"], None)
-    logged["sample"] = (fields["sample"], None)
-    logged["reading"] = (fields["reading"], None)
+    logged |= {name: (fields[name], None) for name in OF_SOME if name != "samples"}
     other: Any = create_model("SampleForm", __base__=LogForm, **logged)
     samples: Any = (list[Annotated[other, AfterValidator(_as_record)]], [])
     form: Any = create_model("RecordForm", __base__=LogForm, data_set=(DataSet | None, None), samples=samples, **logged)
