@@ -77,6 +77,7 @@ def name_scored(runs: Sequence[ScoredRun], names: Sequence[str] = ()) -> list[Bo
 
 
 SAME_DATA = "That these runs were asked the same items is not known: their cards do not name their data."
+ESTIMATED = "Where groups are some of more, scores of all are estimated from a sample of them."
 NO_RANK = "Runs without an interval have no rank."
 
 
@@ -99,7 +100,10 @@ class Row:
         return Number(score.value, low, high, score.groups, score.unit)
 
     def groups(self) -> Cell:
-        return "" if self.leading is None or self.leading.groups is None else self.leading.groups
+        if self.leading is None or self.leading.groups is None:
+            return ""
+        sampled = self.part.sampled
+        return f"{self.leading.groups:,} of {sampled.groups:,}" if sampled else self.leading.groups
 
     def cost(self, name: str, price: Price) -> Cell:
         cost = Cost.of(self.run.card, self.part.tasks)
@@ -142,7 +146,8 @@ class BoardTable:
         self.rows = _ranked(entries)
         items = max(sum(row.part.outcomes.values()) for row in self.rows)
         beside = self.official and not part.view and items
-        references = references_of(part.name, part.tasks[0], items) if beside else ()
+        known = 0 if any(row.part.sampled for row in self.rows) else items
+        references = references_of(part.name, part.tasks[0], known) if beside else ()
         self.published, self.sources = _published(references, part.leading), reference_notes(references)
         kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
         # Items left out of the official release leave a part of it.
@@ -158,6 +163,7 @@ class BoardTable:
         costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in self.rows], price)
         self.columns = self._columns(costs, price)
         self.notes = [NO_RANK] if any(row.rank is None for row in self.rows) else []
+        self.notes += [ESTIMATED] if any(row.part.sampled for row in self.rows) else []
         digests = (row.run.digests(part.tasks) for row in self.rows)
         if not self.official and len(self.rows) > 1 and not all(map(all, digests)):
             self.notes.append(SAME_DATA)
@@ -181,7 +187,7 @@ class BoardTable:
             scores.append(BoardColumn(metric, title, cell, falling=falling))
         return [
             scores[0],
-            BoardColumn("groups", "groups", Row.groups, falling=True),
+            BoardColumn("groups", "groups", Row.groups, lambda row: row.leading and row.leading.groups, falling=True),
             *scores[1:],
             BoardColumn("size", "size", lambda row: row.run.size, lambda row: row.run.parameters),
             BoardColumn("frames", "frames", lambda row: row.run.frames, lambda row: _frames_number(row.run.frames)),

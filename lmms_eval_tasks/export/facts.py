@@ -35,6 +35,8 @@ def why_not_whole(part: PartScores) -> str:
     """Return the reason scores do not cover all items of an official release, each shown whole; empty if they do."""
     if part.apart:
         return part.apart
+    if part.sampled:
+        return f"a sample, {part.from_sample}"
     if part.view:
         return f"the view {part.view} of its items"
     for one in part.data:

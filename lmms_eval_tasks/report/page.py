@@ -103,10 +103,11 @@ def build_section(entry: Entry) -> Section:
     )
 
 
-def _with_runs(panel: Panel, runs: Sequence[RunRecords]) -> Panel:
+def _with_runs(panel: Panel, runs: Sequence[Held]) -> Panel:
     """A panel whose figures name the runs that they show by number, and say where scores are not of a whole release."""
     names = {run.tag: run.name for run in runs}
-    reasons = {run.tag: run.apart for run in runs if run.apart}
+    facts = {run.tag: ", ".join(filter(None, (run.apart, run.sampled))) for run in runs}
+    reasons = {tag: text for tag, text in facts.items() if text}
     alike = len(reasons) == len(runs) and len(set(reasons.values())) == 1
     warning = next(iter(reasons.values())) if alike else "; ".join(f"run {tag}: {why}" for tag, why in reasons.items())
     figures = [
@@ -125,6 +126,7 @@ def _signature(name: str, held: Held) -> str:
     parts = [
         f"version {held.run.versions.get(name, '?')}",
         held.apart,
+        held.sampled,
         *(f"view {view}" for view in dict.fromkeys(record.view for record in records) if view),
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]

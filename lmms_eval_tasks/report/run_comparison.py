@@ -67,6 +67,9 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     if any(answers.values()):
         numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answers.items())
         lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
+    for number, run in shown.items():
+        if sampled := run.sampled(run.tasks_of(name)):
+            lines.append(f"run {number} is a sample, {sampled}; scores are of common groups, weighted to the whole set")
     table.caption = "\n".join([*lines, *decided])
     effects = _detectable(compared, references)
     effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"

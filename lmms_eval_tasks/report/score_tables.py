@@ -58,6 +58,11 @@ class Held(RunRecords):
     run: Run = field(kw_only=True)
     tasks: Sequence[str] = field(kw_only=True)
 
+    @cached_property
+    def sampled(self) -> str:
+        """From how many groups of how many its scores are estimated, in words; empty where all were asked."""
+        return str(self.run.sampled(self.tasks) or "")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -83,16 +88,15 @@ class Entry:
     @property
     def from_samples(self) -> str:
         """From which samples its scores are estimated, as it follows its version."""
-        found = ((one, one.run.sampled(one.tasks)) for one in self.held)
-        several = len(self.held) > 1
-        return "".join(f"; {f'run {one.tag}: ' if several else ''}{sample}" for one, sample in found if sample)
+        tag = "run {}: " if len(self.held) > 1 else ""
+        return "".join(f"; {tag.format(one.tag)}{one.sampled}" for one in self.held if one.sampled)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return columns_of(self.task)
 
     def references(self, items: int) -> tuple[ReferencedMetric, ...]:
-        return references_of(self.name, self.task, items)
+        return references_of(self.name, self.task, 0 if self.from_samples else items)
 
     def table(
         self, title: str, headings: Sequence[str], method: str, names: int = 1, blank_repeats: bool = False

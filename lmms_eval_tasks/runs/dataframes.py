@@ -21,7 +21,7 @@ _SCORES = {
     **dict.fromkeys(("run", "model", "task", "version", "view", "apart", "metric", "title", "unit"), "string"),
     "leading": "bool",
     **dict.fromkeys(("value", "low", "high"), "float64"),
-    **dict.fromkeys(("n", "items"), "Int64"),
+    **dict.fromkeys(("n", "items", "sampled_from"), "Int64"),
 }
 _ITEMS = {
     **dict.fromkeys(("run", "model", "task", "item_id", "group_id", "view"), "string"),
@@ -44,7 +44,9 @@ class RunTables(NamedTuple):
             - ``metric``, ``title``, ``unit``: the score; ``leading``: whether it is the one that the paper leads with;
             - ``value``, ``low``, ``high``: the score and its 95% interval in its unit, as `report` has them; NaN where
               there is none;
-            - ``n``: how many groups (pairs, clips) it is computed from; ``items``: how many items.
+            - ``n``: how many groups (pairs, clips) it is computed from; ``items``: how many items;
+            - ``sampled_from``: how many groups the set has of which a sample was asked, and from which the score of all
+              is estimated; missing where all were asked.
         items: A row for each run, task, item and sample of it, with the columns ``run``, ``model``, ``task``,
             ``item_id``, ``group_id``, ``view``, ``sample`` (its number, from 1), ``outcome`` (correct, wrong, unparsed,
             unscored), ``correct`` (missing where the item is unscored), ``reason`` (why it is unscored or unparsed),
@@ -89,6 +91,7 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
             **score.model_dump(),
             **{"run": name, "model": run.name, "task": part.name},
             **{"leading": score.metric == part.leading, "n": score.groups},
+            "sampled_from": part.sampled.groups if part.sampled else None,
         }
         for name, run in runs.items()
         for part in scores_of(run).parts

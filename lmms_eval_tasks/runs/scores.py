@@ -293,7 +293,9 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
     records = [record for of_task in part.values() for record in of_task]
     outcomes = Counter(one.outcome for record in records for one in record.each)
     unparsed = Counter(one.unparsed_reason for record in records for one in record.each if one.unparsed_reason)
-    references = references_of(name, tasks[0], len(records))
+    sampled = run.sampled(tasks)
+    # The number of items says which set it is, and that of a sample does not.
+    references = references_of(name, tasks[0], 0 if sampled else len(records))
     several = samples_of(records)
     scores = []
     for metric in _listed(tasks[0]):
@@ -307,7 +309,7 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
     for metric in sample_metrics(one.metric for one in references) if several else ():
         scores.append(_entry(metric, [metric.units(part[task]) for task in tasks]))
     found: dict[str, Any] = {"samples": several} if several else {}
-    if sampled := run.sampled(tasks):
+    if sampled:
         found["sampled"] = SampledGroups(**sampled._asdict())
     if unparsed:
         found["unparsed"] = {why.value: count for why, count in unparsed.most_common()}

@@ -56,7 +56,7 @@ def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
     part = read_scores(scores_path(small.results_file())).part("mvp_mini")
     assert part.sampled and (part.sampled.asked, part.sampled.unit) == (12, "pairs")
     assert f", from 12 of {part.sampled.groups} pairs" in small.output and run.card["run"]["sample"] == "12:0"
-    shown = own_command_alone(sample_world.home, "report", small.out).stdout
+    shown = " ".join(own_command_alone(sample_world.home, "report", small.out).stdout.split())
     assert "A SAMPLE: random_answer was asked 24 of" in shown and f"from 12 of {part.sampled.groups} pairs" in shown
     for name in ("mvp_mini", "causalvqa_debug_paired"):
         assert small.scores(name), "what lmms-eval prints is what the file of scores has"
