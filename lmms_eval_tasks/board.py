@@ -105,6 +105,9 @@ class Row:
         sampled = self.part.sampled
         return f"{self.leading.groups:,} of {sampled.groups:,}" if sampled else self.leading.groups
 
+    def groups_number(self) -> int | None:
+        return self.leading.groups if self.leading else None
+
     def cost(self, name: str, price: Price) -> Cell:
         cost = Cost.of(self.run.card, self.part.tasks)
         return cost.cells(price).get(name, "") if cost else ""
@@ -146,8 +149,8 @@ class BoardTable:
         self.rows = _ranked(entries)
         items = max(sum(row.part.outcomes.values()) for row in self.rows)
         beside = self.official and not part.view and items
-        known = 0 if any(row.part.sampled for row in self.rows) else items
-        references = references_of(part.name, part.tasks[0], known) if beside else ()
+        of_set = 0 if any(row.part.sampled for row in self.rows) else items
+        references = references_of(part.name, part.tasks[0], of_set) if beside else ()
         self.published, self.sources = _published(references, part.leading), reference_notes(references)
         kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
         # Items left out of the official release leave a part of it.
@@ -187,7 +190,7 @@ class BoardTable:
             scores.append(BoardColumn(metric, title, cell, falling=falling))
         return [
             scores[0],
-            BoardColumn("groups", "groups", Row.groups, lambda row: row.leading and row.leading.groups, falling=True),
+            BoardColumn("groups", "groups", Row.groups, Row.groups_number, falling=True),
             *scores[1:],
             BoardColumn("size", "size", lambda row: row.run.size, lambda row: row.run.parameters),
             BoardColumn("frames", "frames", lambda row: row.run.frames, lambda row: _frames_number(row.run.frames)),

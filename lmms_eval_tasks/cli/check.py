@@ -20,6 +20,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import MISSING, parse_arguments, summarize_names
 from lmms_eval_tasks.utils.data.home import SAMPLE_REMEDY, benchmark_dir, home, read_manifest, skip_missing
+from lmms_eval_tasks.utils.data.sampling import parse_sample
 from lmms_eval_tasks.utils.data.survey import check_split
 
 
@@ -63,6 +64,14 @@ def check(
         Path | None,
         typer.Option("--png", help="Also write the frames that the model gets as a picture.", show_default=False),
     ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUPS[:SEED]",
+            help="Only show how certain a score of a sample of so many groups will be; of tasks or groups of tasks.",
+            show_default=False,
+        ),
+    ] = None,
     thorough: Annotated[
         bool,
         typer.Option(
@@ -82,7 +91,11 @@ def check(
     Examples:
         lmms-eval-tasks check causalvqa --decode
         lmms-eval-tasks check --model qwen2_5_vl --task mvp_mini --png shown.png
+        lmms-eval-tasks check mvp_mini --sample 400
     """
+    if sample is not None:
+        _print_samples(benchmark or (), sample)
+        return
     if model is None and (task or item or png or batch_size > 1):
         raise InputError("Expected --task, --item, --batch_size and --png with --model, but got them without it.")
     if figures and not stats:
@@ -129,6 +142,18 @@ def _finish(console: Console, stops: Sequence[str], named: Sequence[str], warned
     above = f"{warned} warnings" if warned > 1 else "warning"
     odd = f"A run would start, but see the {above} above: the data is not as expected."
     console.print(odd if warned else "Nothing here would stop a run.", soft_wrap=True)
+
+
+def _print_samples(names: Sequence[str], sample: str) -> None:
+    from lmms_eval_tasks.host.asking.drawing import describe_sample
+
+    choice = parse_sample(sample)
+    known = registry()
+    if not names or (unknown := [name for name in names if not known.find_members(name)]):
+        got = ", ".join(unknown) if names else "none"
+        raise InputError(f"Expected the names of tasks or groups of tasks with --sample, but got {got}.")
+    for name in names:
+        make_console().print(describe_sample(name, choice), soft_wrap=True, highlight=False)
 
 
 @contextmanager

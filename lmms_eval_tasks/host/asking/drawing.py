@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.host.tasks.running import TaskState
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, Sampled, draw, half_width
@@ -64,6 +65,16 @@ def draw_pool(
     unit = group_noun(metric for state in states for metric in state.kind.metrics)
     sampled = Sampled(choice.groups, sum(map(len, values.values())), unit)
     return None if drawn is None else SampleOfPool(pool, drawn, sampled)
+
+
+def describe_sample(name: str, choice: SampleChoice) -> str:
+    """Return what a sample of a task or a group of tasks would be, without a run."""
+    evaluation = Evaluation(clips_needed=False, judge_needed=False, splits=False)
+    members = registry().find_members(name)
+    states = [TaskState(task.name, task.pointer, task.metrics, evaluation) for task in members]
+    groups = {one.name: groups_of_items(one, evaluation.open_items(one.pointer)["item_id"]) for one in states}
+    sample = draw_pool(choice, name, groups, states)
+    return sample.describe() if sample else f"{name}: all groups are asked; it has no more than {choice.groups:,}."
 
 
 GroupsOfItems = Mapping[str, tuple[str, tuple[str, ...]]]
