@@ -12,7 +12,6 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, Sampled, draw, half_width
 from lmms_eval_tasks.utils.scoring.metrics import group_noun
-from lmms_eval_tasks.utils.scoring.record import whole_id
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def groups_of_items(state: TaskState, ids: Sequence[str]) -> GroupsOfItems:
     columns = [table.column(name).to_pylist() for name in card.strata_columns]
     values = dict(zip(names, zip(*columns, strict=True) if columns else [()] * len(names), strict=True))
     held: dict[str, list[set[str]]] = {}
-    rows = {item: kind.row_id(whole_id(item)) for item in ids}
+    rows = {item: kind.row_id(state.view.row_id(item)) for item in ids}
     for row in rows.values():
         for of_column, value in zip(held.setdefault(group_of[row], [set() for _ in columns]), values[row], strict=True):
             of_column.add(str(value))
