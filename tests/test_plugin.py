@@ -158,9 +158,9 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
     assert state is not None and state.model is None
     results = evaluator.evaluate(model, {"some": {FIRST: task}}, limit=3)
     assert seen == [model, Weights(precision="float16")] and model.arguments.response == "B"
-    assert results == {"limit": 3} and results.evaluation is state.evaluation is evaluation_of(manager)
+    assert results == {"limit": 3} and results.run.evaluation is state.evaluation is evaluation_of(manager)
     other = evaluation_of(TaskManager(include_defaults=False, model_name="replay"))
-    assert other.model is None and not other.tasks and not other.clips_needed
+    assert not other.tasks and not other.clips_needed
     # Other people's tasks, and ranks that get no results.
     assert type(evaluator.evaluate(SimpleNamespace(model=1), {"theirs": SimpleNamespace()})) is dict
     monkeypatch.setattr(evaluator, "evaluate", lambda lm, task_dict: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -169,7 +169,8 @@ def read_responses(  # noqa: C901
             value = read if isinstance(read, dict) else {}
             if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
                 kind, (question, response) = predicted
-                saved.by_asked.setdefault(question, []).append(SavedLine(_as_reply(response), where, kind))
+                line = SavedLine(_encodable(Reply.of_response(response)), where, kind)
+                saved.by_asked.setdefault(question, []).append(line)
             elif (measured := _read_loss(value)) is not None:
                 clip, loss = measured
                 if clip in first_seen:
@@ -181,7 +182,8 @@ def read_responses(  # noqa: C901
                 key, _ = item
                 problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
             else:
-                key, saved.by_item[key] = item
+                key, replies = item
+                saved.by_item[key] = tuple(map(_encodable, replies))
                 first_seen[key] = where
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
@@ -231,9 +233,9 @@ def _read_lines(log: Path, allow_incomplete: bool) -> tuple[Path, list[bytes]]:
     raise CutShort(MISCOUNTED.format(expected, there))
 
 
-def _encodable(response: str) -> str:
+def _encodable(reply: Reply) -> Reply:
     """Put question marks for lone surrogates, at which lmms-eval would stop writing its sample log."""
-    return response.encode("utf-8", "replace").decode("utf-8")
+    return replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, tuple[Reply, ...]] | None:
@@ -265,6 +267,5 @@ def _records(value: object) -> Sequence[Record]:
         return ()
 
 
-def _as_reply(response: str, record: Record | None = None) -> Reply:
-    response = _encodable(response)
+def _as_reply(response: str, record: Record | None) -> Reply:
     return Reply.of_record(record, response) if record else Reply.of_response(response)

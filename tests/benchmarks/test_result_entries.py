@@ -101,7 +101,7 @@ def test_entries_are_those_of_lmms_eval(name: str, manager: Any) -> None:
     members = [task.name for task in registry().find_members(name)]
     states = {task: new_state(task) for task in members}
     items = {task: brought(state, place) for place, (task, state) in enumerate(states.items())}
-    tasks = {task: RegradedTask(state.config, [], items[task]) for task, state in states.items()}
+    tasks = {task: RegradedTask(state.config, state.kind, [], [], items[task]) for task, state in states.items()}
     made, theirs = consolidate(tasks, [name]), results_of_host(manager, name, items)
     assert made == theirs
     assert [list(made["results"][task]) for task in members] == [list(theirs["results"][task]) for task in members]

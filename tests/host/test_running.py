@@ -54,7 +54,7 @@ def evaluate(*names: str) -> dict[str, Any]:
             results = simple_evaluate(
                 "constant_answer", model_args="response=(B)", tasks=tasks, log_samples=True, bootstrap_iters=0
             )
-        card = gather(results, results.evaluation)
+        card = gather(results, results.run)
         given[name] = {
             "scores": results["results"],
             "records": {task: [sample["record"] for sample in samples] for task, samples in results["samples"].items()},
