@@ -159,7 +159,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         replies = dict(self.generate_each(requests))
-        return [GenerationResult(text=replies[place].text) for place in range(len(requests))]
+        return [GenerationResult(text=replies.get(place, Reply()).text) for place in range(len(requests))]
 
     def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, Reply]]:
         """Replies as they come, each with the place of its request."""

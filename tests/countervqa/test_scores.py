@@ -188,7 +188,7 @@ def judged(judge: Scripted | None, responses: list[Any], monkeypatch: pytest.Mon
     state = task_state(TASK)
     if judge is not None:
         monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "scripted")
-        monkeypatch.setattr(state.evaluation, "judge", lambda schema, optional: judge)
+        monkeypatch.setattr(Evaluation, "judge", lambda _, schema, optional: judge)
     return [state.process_results(row(number, "no"), [response]) for number, response in enumerate(responses)]
 
 
@@ -214,7 +214,7 @@ def test_without_a_judge_verdicts_are_scored_all_the_same_and_one_that_cannot_be
     for choice in ("", "none"):
         monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", choice)
         (item,) = judged(None, ["No."], monkeypatch)
-        assert item["verdict_accuracy"]["value"] == 100
+        assert item["verdict_accuracy"]["score"] == 100
         assert JUDGED_ACCURACY.value(Record.from_json(item["record"])) is None
         Evaluation().check_grading(task_state(TASK).pointer)
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "model=x,temperature=cold")

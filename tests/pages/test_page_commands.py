@@ -23,7 +23,7 @@ from docs import ROOT, blocks, commands_of, run_all
 from exported_runs import exported_run
 from host_run import run_host
 from logged_runs import TASK, strong, weak, write_run
-from sample_runs import prepared_sample
+from sample_runs import at, prepared_sample
 from task_states import task_state
 from yocausal_world import read_metadata, write_release
 
@@ -217,7 +217,7 @@ def is_of_study(words: list[str]) -> bool:
     return any(STUDY in word for word in words)
 
 
-def test_the_commands_on_statistics_run() -> None:
+def test_the_commands_on_statistics_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     for name, right in (("first", weak()), ("second", strong()), ("third", strong())):
         write_run(Path("out") / name, right, question="Which?", keys="AB")
     for name, answers in (("qwen", FIRST), ("llava", SECOND)):
@@ -225,8 +225,9 @@ def test_the_commands_on_statistics_run() -> None:
     shutil.copy(EXAMPLE / "responses.csv", "people.csv")
     shutil.copy(EXAMPLE / "items.csv", "items.csv")
     commands = [words for words in commands_of(STATISTICS) if words[0] != "lmms-eval" and not is_of_study(words)]
-    assert len(commands) == 7
-    run_all(commands)
+    assert len(commands) == 8
+    with at(prepared_sample(tmp_path_factory)):
+        run_all(commands)
     columns = Path("questions.csv").read_text(encoding="utf-8").partition("\n")[0]
     assert columns.endswith(f'disputed,"run 1, {TASK}","run 2, {TASK}"')
 

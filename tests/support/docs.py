@@ -37,7 +37,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of ours."""
-    folders = ("*.md", "benchmarks/*.md", "docs/**/*.md", "lmms_eval_tasks/*/README.md")
+    folders = ("*.md", "benchmarks/*.md", "docs/**/*.md", "lmms_eval_tasks/*/README.md", "worlds/README.md")
     return sorted(page for folder in folders for page in ROOT.glob(folder))
 
 

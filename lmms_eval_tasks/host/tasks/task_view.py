@@ -228,7 +228,7 @@ class TaskView:
             return seen or [str(clip) for clip in clips]
         except UnreadableClip:
             placeholder = placeholder_path(self._benchmark)
-            return [see(self._view, placeholder, row, self._kind) for _ in clips]
+            return [see(self._view, placeholder, {**row, "asked": False}, self._kind) for _ in clips]
 
     def makings(self, row: Row) -> list[made.Making]:
         """Return what makes the files that show an item; empty where its clips are shown as they are."""

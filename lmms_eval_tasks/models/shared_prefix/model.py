@@ -143,7 +143,7 @@ class SharedPrefix(OwnModel):
     def generate_until(self, requests: list[Instance]) -> list[Any]:
         """Answer lmms-eval's requests in order; where there is no answer, an empty text."""
         replies = dict(self.generate_each(requests))
-        return [as_output(replies[place]) for place in range(len(requests))]
+        return [as_output(replies.get(place, Reply())) for place in range(len(requests))]
 
     def generate_each(self, requests: Sequence[Instance]) -> Iterator[tuple[int, Reply]]:
         """Answer requests clip by clip: places and replies as they come."""
