@@ -108,7 +108,7 @@ class Entry:
 
     def score_table(self, first: str, columns: Sequence[Column]) -> FittingTable:
         headings = [first, *(column.heading for column in columns)]
-        return self.table(f" (version {self.version})", headings, self.of_scores(columns))
+        return self.table(f" (version {self.version}{self.from_samples})", headings, self.of_scores(columns))
 
     def of_scores(self, columns: Sequence[Column]) -> str:
         """How the scores of some columns were computed."""

@@ -61,7 +61,7 @@ def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
     for name in ("mvp_mini", "causalvqa_debug_paired"):
         assert small.scores(name), "what lmms-eval prints is what the file of scores has"
     assert not list(small.out.rglob("*submission*"))
-    with pytest.raises(InputError, match="Expected all groups, but got scores: from 12 of"):
+    with pytest.raises(InputError, match="Expected all groups, but got scores from 12 of"):
         submit("mvp", small.out, tmp_path / "file", allow_unofficial=True, allow_incomplete=True)
     again = rescore(small.out, tmp_path / "again")
     assert not again.changes and not any(again.items.values())

@@ -16,8 +16,8 @@ import av
 import numpy as np
 import psutil
 import pytest
+from commands import refusal
 from expected import Expected
-from refusals import refusal
 from small_worlds import LONGEST, Here, made, plain_clip, rolling
 
 from lmms_eval_tasks.api import InputError
