@@ -27,9 +27,14 @@ def world(sample_world: SampleWorld, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(
-    world: SampleWorld, out: Path, sample: str, *more: str, env: Mapping[str, str] | None = None, ranks: int = 1
+    world: SampleWorld,
+    out: Path,
+    sample: str,
+    model: str = "random_answer",
+    env: Mapping[str, str] | None = None,
+    ranks: int = 1,
 ) -> HostRun:
-    asked = "--model", "random_answer", "--tasks", TASKS, *more
+    asked = "--model", model, "--tasks", TASKS
     return run_host(*asked, home=world.home, out=out, ranks=ranks, env={SAMPLE: sample, **(env or {})})
 
 
@@ -45,7 +50,7 @@ def parts(run: Path) -> object:
 def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
     sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    small = ask(sample_world, tmp_path / "out", "12")
+    small = ask(sample_world, tmp_path / "out", "12", "sample_solver")
     run = read_run(small.out)
     assert "causalvqa_debug_paired: a sample, 12 of 20 pairs; at 50% the half-width" in small.output, small.output
     first = groups(run)
@@ -57,7 +62,7 @@ def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
     assert part.sampled and (part.sampled.asked, part.sampled.unit) == (12, "pairs")
     assert f", from 12 of {part.sampled.groups} pairs" in small.output and run.card["run"]["sample"] == "12:0"
     shown = " ".join(own_command_alone(sample_world.home, "report", small.out).stdout.split())
-    assert "A SAMPLE: random_answer was asked 24 of" in shown and f"from 12 of {part.sampled.groups} pairs" in shown
+    assert "A SAMPLE: sample_solver was asked 24 of" in shown and f"from 12 of {part.sampled.groups} pairs" in shown
     for name in ("mvp_mini", "causalvqa_debug_paired"):
         assert small.scores(name), "what lmms-eval prints is what the file of scores has"
     assert not list(small.out.rglob("*submission*"))
@@ -65,7 +70,7 @@ def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
         submit("mvp", small.out, tmp_path / "file", allow_unofficial=True, allow_incomplete=True)
     again = rescore(small.out, tmp_path / "again")
     assert not again.changes and not any(again.items.values())
-    ask(sample_world, tmp_path / "out", "16")
+    ask(sample_world, tmp_path / "out", "16", "sample_solver")
     large = read_run(tmp_path / "out")
     assert all(first[task] <= groups(large)[task] for task in first)
     kept = sum(len(records) for records in run.records.values())
