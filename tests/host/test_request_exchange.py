@@ -70,8 +70,8 @@ class LoadedTask:
 class Run:
     """What the ranks of a run asked and got; the answers to each document are in the order of its repeats."""
 
-    def __init__(self, adapters: list[Adapter], got: list[dict[Any, str]], evaluations: list[Evaluation]) -> None:
-        self.adapters, self.evaluations = adapters, evaluations
+    def __init__(self, adapters: list[Adapter], got: list[dict[Any, str]], kept: list[int]) -> None:
+        self.adapters, self.kept = adapters, kept
         every = {key: text for answers in got for key, text in answers.items()}
         assert len(every) == sum(map(len, got)), "each answer came to one rank"
         self.answers: dict[tuple[str, int], list[str]] = {}
@@ -121,10 +121,10 @@ class World:
         )
         ranks = ThreadRanks(count, self._monkeypatch, dealing)
         adapters = [Adapter(self.tables, **more) for _ in range(count)]
-        evaluations = [Evaluation(tasks={OURS: ours, PROBE: ours}) for _ in range(count)]
+        evaluation, kept = Evaluation(tasks={OURS: ours, PROBE: ours}), [0] * count
 
         def on_rank(rank: int) -> dict[Any, str]:
-            model, evaluation = adapters[rank], evaluations[rank]
+            model = adapters[rank]
             tasks = {task: LoadedTask(rows) for task, rows in self.tables.items()}
             requests = self.requests(rank, count, tasks, repeats)
             change(rank, requests, tasks)
@@ -132,13 +132,14 @@ class World:
             if out is not None:
                 stages.append(KeptAnswers(ModelFacts(model), evaluation, asking.command(out), ServerReplies(model)))
             texts = asking.ask(model, requests, *stages)
+            kept[rank] = stages[-1].facts().get("answers_kept", 0)
             return {
                 (request.task_name, request.doc_id, place): text
                 for place, (request, text) in enumerate(zip(requests, texts, strict=True))
                 if PADDING not in request.metadata
             }
 
-        return Run(adapters, ranks.run(on_rank), evaluations)
+        return Run(adapters, ranks.run(on_rank), kept)
 
 
 @pytest.fixture
@@ -217,11 +218,11 @@ def test_ranks_that_compute_in_step_are_asked_as_much(world: World) -> None:
 
 def test_kept_answers_go_on_with_any_number_of_ranks(world: World) -> None:
     first = world.run(2, out=world.folder / "out")
-    assert first.answers and [one.answers_kept for one in first.evaluations] == [0, 0]
+    assert first.answers and first.kept == [0, 0]
     for count in (1, 4):
         run = world.run(count, out=world.folder / "out")
         assert run.answers == first.answers and not run.asked(OURS, PROBE)
-        assert [one.answers_kept for one in run.evaluations] == [18] * count
+        assert run.kept == [18] * count
 
 
 @pytest.mark.parametrize("fault", ["request", "row"])
