@@ -169,8 +169,8 @@ def read_responses(  # noqa: C901
             value = read if isinstance(read, dict) else {}
             if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
                 kind, (question, response) = predicted
-                line = SavedLine(_encodable(Reply.of_response(response)), where, kind)
-                saved.by_asked.setdefault(question, []).append(line)
+                reply = _encodable(Reply.of_response(response))
+                saved.by_asked.setdefault(question, []).append(SavedLine(reply, where, kind))
             elif (measured := _read_loss(value)) is not None:
                 clip, loss = measured
                 if clip in first_seen:
