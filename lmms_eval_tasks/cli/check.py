@@ -159,7 +159,7 @@ def _print_samples(names: Sequence[str], sample: str) -> None:
 @contextmanager
 def _stopping(stops: list[str]) -> Iterator[None]:
     """Take what the block refuses for a reason that would stop a run; lmms-eval is muted meanwhile."""
-    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.host.quiet import quiet_host
 
     try:
         with quiet_host():

@@ -27,7 +27,7 @@ def merge(
         lmms-eval-tasks merge out/parts/* --out out/whole
     """
     from lmms_eval_tasks.finished.merge import merge as put_together
-    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.host.quiet import quiet_host
 
     with quiet_host():
         merged = put_together(runs, out)

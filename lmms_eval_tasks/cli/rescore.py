@@ -43,7 +43,7 @@ def rescore(
     """
     from lmms_eval_tasks.finished.rescore import claimed, write_rescored
     from lmms_eval_tasks.finished.rescore import rescore as score_again
-    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.host.quiet import quiet_host
 
     written, read = None, _judge() if read_unparsed else None
     # Our own messages are about files for leaderboards.

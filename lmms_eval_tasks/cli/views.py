@@ -28,7 +28,7 @@ def views(
         lmms-eval-tasks views mvbench --out views
         lmms-eval-tasks views mvbench --out views --views blind,single_frame,video_only
     """
-    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.host.quiet import quiet_host
     from lmms_eval_tasks.host.tasks.foreign_views import write_views
 
     with quiet_host():

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from lmms_eval_tasks.host.manager import bind_group
 from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version
-from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
+from lmms_eval_tasks.host.ranks import ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry

@@ -144,7 +144,7 @@ def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
     if not run.only_predicted:
         return [item.graded() for task in tasks for item in run.items_of(task)]
     from lmms_eval_tasks.finished.rescore import graded_items
-    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.host.quiet import quiet_host
 
     with quiet_host():
         return graded_items(run, tasks)

@@ -96,6 +96,17 @@ class RunStopped(SystemExit):
         self.message = message
 
 
+@contextmanager
+def ordinary_errors() -> Iterator[None]:
+    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs."""
+    try:
+        yield
+    except RunStopped as stop:
+        if on_command_line() or current_exchange().size > 1:
+            raise
+        raise InputError(stop.message) from None
+
+
 def called_by(module: str) -> Iterator[FrameType]:
     """Return the calls in a module by which the caller was called, however indirectly; the innermost first."""
     return (frame for frame, _ in walk_stack(sys._getframe()) if frame.f_globals.get("__name__") == module)

@@ -14,9 +14,9 @@ from time import perf_counter
 from typing import Any
 from unittest.mock import patch
 
+from lmms_eval_tasks.host.manager import load_tasks
 from lmms_eval_tasks.host.model.identity import CLIPLESS
 from lmms_eval_tasks.host.model.readers import find_reader
-from lmms_eval_tasks.host.replacements import load_tasks
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
 from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS

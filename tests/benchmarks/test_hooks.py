@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from task_states import BoundState, aggregations, new_state
 
+from lmms_eval_tasks.host.manager import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.replacements import bind_config
 from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks, state_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import UnboundHook, unbound_message

@@ -16,7 +16,7 @@ from graded_records import records_of
 from task_states import aggregations, new_state
 
 from lmms_eval_tasks.finished.rescore import RegradedTask, consolidate
-from lmms_eval_tasks.host.replacements import add_views
+from lmms_eval_tasks.host.manager import add_views
 from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind

@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import errors
 from refusals import refusal
 
-from lmms_eval_tasks.host import replacements
+from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.model.identity import (
     CHAT_MODELS,
@@ -21,8 +21,7 @@ from lmms_eval_tasks.host.model.identity import (
     model_name,
     read_weights,
 )
-from lmms_eval_tasks.host.ranks import Exchange, RunStopped, stop_if_any
-from lmms_eval_tasks.host.replacements import ordinary_errors
+from lmms_eval_tasks.host.ranks import Exchange, RunStopped, ordinary_errors, stop_if_any
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -102,7 +101,7 @@ def test_the_command_line_ends_and_a_program_gets_an_exception(monkeypatch: pyte
             exec(call, names)
         assert ended.value.code == "\nno data"
     # The other ranks wait for one that cannot load its data, and end only when its process does.
-    monkeypatch.setattr(replacements, "current_exchange", lambda: Exchange(0, 2))
+    monkeypatch.setattr(ranks, "current_exchange", lambda: Exchange(0, 2))
     with pytest.raises(SystemExit):
         stop()
 

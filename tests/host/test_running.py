@@ -20,9 +20,9 @@ from task_states import docs_of, new_state, task_state
 from warm_host import read_own_tasks
 
 from lmms_eval_tasks.host.card_facts import gather
+from lmms_eval_tasks.host.manager import bind_config
 from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
-from lmms_eval_tasks.host.replacements import bind_config
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP

@@ -25,9 +25,9 @@ from lmms_eval_tasks.host.asking.unanswered import (
     describe_silence,
     find_fault,
 )
+from lmms_eval_tasks.host.evaluate import keep_prediction
 from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
-from lmms_eval_tasks.host.replacements import keep_prediction
 from lmms_eval_tasks.host.tasks.running import Evaluation, ShownLast, TaskRequests
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Reply
