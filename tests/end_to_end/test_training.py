@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.core.work import no_progress
 pytestmark = [
     pytest.mark.host,
     pytest.mark.model,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         not os.environ.get("TRAIN_ENV"), reason="TRAIN_ENV names no environment with ms-swift: make train-env"
     ),
