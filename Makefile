@@ -14,6 +14,8 @@ INSTALLED := $(VENV)/.installed-$(firstword $(shell cksum $(PACKAGED) | cksum))
 # The checkout shadows the installed package where it is the current folder, and checks are made on what users get.
 AWAY := cd tests &&
 TOP := $(CURDIR)
+# Dozens of processes import the same packages: bytecode is written once, also where the environment says not to.
+export PYTHONDONTWRITEBYTECODE :=
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
 # tests/conftest.py sorts the files.
 PARALLEL = -n 2 --dist loadfile --no-loadscope-reorder

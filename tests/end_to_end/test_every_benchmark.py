@@ -106,6 +106,7 @@ def test_two_ranks_score_log_and_submit_as_one(solved: HostRun, sample_world: Sa
         assert two.samples_in_order(task) == solved.samples(task)
 
 
+@pytest.mark.nightly
 def test_ranks_that_torchrun_starts_score_as_the_forks_of_these_tests(
     guessed: HostRun, sample_world: SampleWorld, tmp_path: Path
 ) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import environment
+from host_run import environment, warm_host
 from loguru import logger
 from refusals import refusal
 from task_states import docs_of, new_state, task_state
@@ -65,12 +62,8 @@ def evaluate(*names: str) -> dict[str, Any]:
 
 @pytest.mark.host
 def test_two_evaluations_in_one_process_give_what_two_processes_give(own_world: Path) -> None:
-    # A process of its own, for a fork of one that has threads may wait forever.
-    support = os.pathsep.join(path for path in sys.path if path.endswith("support"))
-    finished = subprocess.run(
-        [sys.executable, __file__], cwd=own_world.parent, env={**environment(own_world), "PYTHONPATH": support},
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    # Not in this process, for a fork of one that has threads may wait forever.
+    finished = warm_host().run([__file__], own_world.parent, environment(own_world))
     assert finished.returncode == 0, finished.stdout + finished.stderr
     both, *others = json.loads(finished.stdout.splitlines()[-1])
     alone = {**others[0], **others[1]}

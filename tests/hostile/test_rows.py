@@ -54,9 +54,9 @@ ROWS = {
 def rows_by_turn() -> Iterator[Any]:
     """The names of rows, those marked for the night whose operators and message an earlier row of the table has."""
     seen = set()
-    for name, row in ROWS.items():
-        operators = frozenset(change[0] for change in row["do"])
-        kind = (name.partition(":")[0], operators, row.get("refused"), row.get("accepted"))
+    for name, spoilt in ROWS.items():
+        operators = frozenset(change[0] for change in spoilt["do"])
+        kind = (name.partition(":")[0], operators, spoilt.get("refused"), spoilt.get("accepted"))
         yield pytest.param(name, marks=[pytest.mark.nightly] if kind in seen else [])
         seen.add(kind)
 

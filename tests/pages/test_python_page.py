@@ -12,7 +12,7 @@ import generated_docs
 import pandas as pd
 import pytest
 from expected import Expected
-from host_run import environment
+from host_run import environment, warm_host
 from logged_runs import TASK, strong, weak, write_records, write_run
 from refusals import refusal
 from sample_runs import prepared_sample
@@ -28,7 +28,7 @@ READ = {"official_correct": True}
 
 
 @pytest.mark.host
-def test_the_notebook_is_the_page_and_runs_in_a_fresh_interpreter(
+def test_the_notebook_is_the_page_and_runs_in_a_process_of_its_own(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Its cells in their order; what the last expression of a cell is worth, a notebook would show."""
@@ -41,7 +41,7 @@ def test_the_notebook_is_the_page_and_runs_in_a_fresh_interpreter(
     lines = [f"exec(compile(ast.Interactive(ast.parse({cell!r}).body), 'cell', 'single'))" for cell in cells]
     script.write_text("\n".join(["import ast", *lines, ""]), encoding="utf-8")
     env = environment(prepared_sample(tmp_path_factory))
-    made = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=env, capture_output=True, text=True)
+    made = warm_host().run([str(script)], tmp_path, env)
     assert made.returncode == 0, made.stdout + made.stderr
     assert all(shown in made.stdout for shown in ("seed 0", "seed 1", "SAMPLE DATA, not the benchmark"))
     assert "lmms-eval-tasks report" not in made.stdout, "a Python program prints what it wants"

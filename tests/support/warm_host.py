@@ -180,6 +180,11 @@ def read_yaml_quickly() -> None:
     class QuickLoader(yaml.CFullLoader):
         """Constructs as the loader in Python does, also what lmms-eval teaches that one later."""
 
+        def __init__(self, stream: Any) -> None:
+            super().__init__(stream)
+            # Functions that a file names are looked up beside it.
+            self.name = getattr(stream, "name", "<file>")
+
         @property
         def yaml_constructors(self) -> Any:
             return yaml.FullLoader.yaml_constructors
