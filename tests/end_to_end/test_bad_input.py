@@ -32,7 +32,8 @@ def test_runs_that_would_be_lost_stop_before_the_model_loads(
     sample_world: SampleWorld, tmp_path: Path, expected: Expected
 ) -> None:
     """Without prepared data, without weights, and with options of lmms-eval that do not work with our tasks."""
-    prepared, shown = sample_world.home, []
+    prepared = sample_world.home
+    shown: list[str] = []
     ineffective = {
         "baseline": "x.jsonl", "num_fewshot": "2", "apply_chat_template": "", "cache_requests": "true",
         "check_integrity": "", "launcher_args": "name=x", "wandb_log_samples": "", "swanlab_log_samples": "",
@@ -99,9 +100,9 @@ def test_a_clip_that_cannot_be_decoded_costs_its_own_items_alone(
     damaged_home: tuple[Path, set[str]], sample_world: SampleWorld, tmp_path: Path
 ) -> None:
     home, broken = damaged_home
-    options = {"ranks": 2, "env": {"LMMS_EVAL_TASKS_ANSWERS": str(tmp_path / "kept")}}
+    kept = {"LMMS_EVAL_TASKS_ANSWERS": str(tmp_path / "kept")}
     solve = ("--model", "sample_solver", "--tasks", TASK)
-    run = run_host(*solve, home=home, out=tmp_path / "out", **options)
+    run = run_host(*solve, home=home, out=tmp_path / "out", ranks=2, env=kept)
     records = {sample["record"]["item_id"]: sample["record"] for sample in run.samples(TASK)}
     assert {item for item, record in records.items() if record["outcome"] == "unscored"} == broken
     assert {records[item]["unscored_reason"] for item in broken} == {"unreadable clip"}
@@ -109,7 +110,7 @@ def test_a_clip_that_cannot_be_decoded_costs_its_own_items_alone(
     assert ".mp4 to be a video, but it cannot be decoded" in details and "but it was cut off" in details
     assert run.score(TASK, "single_accuracy") == 100
     # Once the clips are whole, their items alone are asked.
-    again = run_host(*solve, home=sample_world.home, out=tmp_path / "again", **options)
+    again = run_host(*solve, home=sample_world.home, out=tmp_path / "again", ranks=2, env=kept)
     assert f"{len(records) - len(broken)} answers" in again.output.replace(",", "")
     assert again.score(TASK, "unscored_rate") == 0 and again.score(TASK, "single_accuracy") == 100
 

@@ -55,7 +55,10 @@ def replay(predictions: Path, home: Path, out: Path, *more: str, task: str = "ca
 
 def expected(model: str, **changes: Any) -> dict[str, Any]:
     settings, runs = {**DEFAULTS, **changes}, read_oracle("cast_bench", "expected.json")["runs"]
-    (run,) = [run for run in runs if run["model"] == model and settings.items() <= run["settings"].items()]
+    found: list[dict[str, Any]] = [
+        run for run in runs if run["model"] == model and settings.items() <= run["settings"].items()
+    ]
+    (run,) = found
     return run
 
 

@@ -15,6 +15,7 @@ from model_server import PROMPT_TOKENS, model_server
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_card import COST
 from lmms_eval_tasks.runs.run_files import sample_log
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 pytestmark = pytest.mark.host
 
@@ -75,7 +76,7 @@ def test_costs_equal_what_the_server_counted_and_a_run_whose_budget_was_spent_go
         assert shown["failed"] == ITEMS - FIRST and shown["tokens out"]["value"] == sum(OUTPUT[:FIRST]) / FIRST
         spent = read_run(out)
         reasons = [record.unscored_reason for record in spent.records[TASK]]
-        assert reasons.count("budget spent") == ITEMS - FIRST and reasons.count(None) == FIRST
+        assert reasons.count(UnscoredReason.BUDGET) == ITEMS - FIRST and reasons.count(None) == FIRST
         assert spent.card["run"]["budget of tokens"] == f"{budget}, spent"
         assert not list((out / "submissions").glob("*"))
 

@@ -81,7 +81,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     )
     venv.create(root / "env", with_pip=False)
     python = root / "env" / "bin" / "python"
-    ask = [python, "-c", "import site; print(site.getsitepackages()[0])"]
+    ask = [str(python), "-c", "import site; print(site.getsitepackages()[0])"]
     site = Path(subprocess.check_output(ask, text=True).strip())
     # What this environment has stands behind what is installed into the new one.
     (site / "here.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -117,7 +117,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 def test_the_first_example_is_run_and_taken_by_every_command(installed: Installed) -> None:
     code = "import lmms_eval_tasks; print(lmms_eval_tasks.__file__)"
-    command, env = [installed.python, "-c", code], environment(installed.root / "home")
+    command, env = [str(installed.python), "-c", code], environment(installed.root / "home")
     assert str(installed.root / "env") in subprocess.check_output(command, cwd=installed.root, env=env, text=True)
     scores = installed.scores("constant")["lamp_side"]
     # A constant answer is right half of the time, and never in pairs.
@@ -271,14 +271,14 @@ def official_release(installed: Installed, folder: Path) -> list[dict[str, Any]]
     if "ORACLES" not in os.environ:
         pytest.skip("ORACLES names no folder of official files, beside which the official answers lie")
     file = Path(os.environ["ORACLES"]).parent / "evidence" / "vcrbench" / "response_1.json"
-    answers = json.loads(file.read_text(encoding="utf-8"))
+    answers: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     installed.run("lmms-eval-tasks", "sample", "vcrbench", "--out", "vcr sample", home="vcr sample home")
     clip, videos = installed.root / "vcr sample" / "vcrbench" / "videos" / "video_1.mp4", folder / "videos"
     videos.mkdir(parents=True)
     questions = [
         {
             "qid": answer["qid"],
-            "goal": re.search(r"complete the task: (.*?)\. \n", answer["question"])[1],
+            "goal": re.findall(r"complete the task: (.*?)\. \n", answer["question"])[0],
             "ground_truth": [clip - 1 for clip in answer["answer"]],
             "video_file": answer["video_file"],
             "unknown": None,

@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import Asked, browser
@@ -53,7 +54,7 @@ def run(root: Path, *words: str, status: int = 0) -> str:
     return finished.stdout + finished.stderr
 
 
-def type_answer(driver: object, page: Asked, text: str) -> None:
+def type_answer(driver: Any, page: Asked, text: str) -> None:
     from selenium.webdriver import ActionChains
 
     page.run(TYPED)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.host
 TASKS = ("cast_bench", "causalvqa_debug_paired")
 ITEMS = 24
 
-State = dict[str, tuple[str, int]]
+State = dict[str, dict[str, Any]]
 
 
 def kill_after(count: int, *arguments: str, out: Path, **options: Any) -> State:

@@ -75,8 +75,8 @@ def test_parts_that_are_merged_are_the_whole_run(
     done = own_command(home, "merge", *(part.out for part in parts), "--out", tmp_path / "merged")
     assert done.returncode == 0, done.stdout + done.stderr
     merged = HostRun(0, done.stdout, tmp_path / "merged")
-    results = [json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(run.results()))) for run in (whole, merged)]
-    assert different(*results, but=OF_ITS_TIME) == []
+    first, second = (json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(run.results()))) for run in (whole, merged))
+    assert different(first, second, but=OF_ITS_TIME) == []
     assert written(whole) == written(merged)
     assert different(load(whole, "_scores.json"), load(merged, "_scores.json"), but={"results"}) == []
     one, other = (load(run, "_run_card.json") for run in (whole, merged))

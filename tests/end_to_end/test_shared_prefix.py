@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from host_run import SampleWorld, run_host
+from host_run import SampleWorld, numbers, run_host
 
 from lmms_eval_tasks.runs.folder import read_run
 
@@ -40,7 +40,7 @@ def test_each_clip_and_view_is_encoded_once_and_two_ranks_answer_as_one(
     )  # fmt: skip
     for ranks, run in ((1, one), (2, two)):
         card = read_run(run.out).card
-        work = card["throughput"]
+        work = numbers(card["throughput"])
         assert work["times encoded"] == len(shown(sample_world.home)) == work["clips"]
         assert work["questions"] == ITEMS * len(TASKS) and work["share of prompt tokens reused in %"] > 25
         assert work["ranks in fast mode"] == ranks and work["questions an hour"] > work["clips an hour"] > 0

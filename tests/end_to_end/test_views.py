@@ -13,7 +13,7 @@ import datasets
 import numpy as np
 import pyarrow.parquet
 import pytest
-from host_run import SampleWorld, own_command, qwen_arguments, run_host
+from host_run import SampleWorld, numbers, own_command, qwen_arguments, run_host
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.host.tasks.task_view import FOLDER
@@ -150,7 +150,7 @@ def test_both_members_of_a_pair_cost_one_request_without_their_clip(
         run = run_host(*arguments, "--limit", str(limit), home=sample_world.home, out=out, ranks=ranks, env=env)
         said = [sample["filtered_resps"] for sample in run.samples_in_order(task)]
         assert len(said) == limit and said == [said[place // 2 * 2] for place in range(limit)]
-        cost = read_run(out).card[f"cost of {task}"]
+        cost = numbers(read_run(out).card[f"cost of {task}"])
         return [cost[name] for name in ("answers", "answers kept", "answers shared")]
 
     assert costs(3, ranks=2) == [2, 0, 1], "of two pairs, the last without its other member"

@@ -55,7 +55,9 @@ def whole(home: Path, command: list[str], tmp_path_factory: pytest.TempPathFacto
 
 
 def result_file(run: HostRun) -> dict[str, Any]:
-    return json.loads(run.submission_file("submissions/yocausal_results.json").read_text(encoding="utf-8"))
+    text = run.submission_file("submissions/yocausal_results.json").read_text(encoding="utf-8")
+    results: dict[str, Any] = json.loads(text)
+    return results
 
 
 def test_scores_and_result_file_agree(whole: HostRun, checkpoint: Path, home: Path) -> None:

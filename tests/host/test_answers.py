@@ -42,6 +42,8 @@ class Killed(BaseException):
 class Model:
     """Answers with the prompt, the clip's text, and the number of the request; notes what it was asked in each call."""
 
+    task_dict: dict[str, dict[str, list[dict[str, Any]]]]
+
     def __init__(self, stop_at: int | None = None, batch_size: int | str = 1, say: str | None = None, **more: Any):
         self.calls: list[list[str]] = []
         self.silent: list[bool] = []
@@ -139,12 +141,24 @@ def test_an_interrupted_run_goes_on_and_asks_nothing_twice(world: World, log: li
     assert not again.asked and answers[0] == "What? clip 4 2"
 
 
+def change_prompts(world: World) -> dict[str, Any]:
+    for row in world.rows:
+        row["question"] = "Why?"
+    return {}
+
+
+def change_clips(world: World) -> dict[str, Any]:
+    for row in world.rows:
+        Path(row["clip"]).write_text("another", encoding="utf-8")
+    return {}
+
+
 CHANGES: dict[str, Callable[[World], dict[str, Any]]] = {
     "arguments": lambda world: {"arguments": "pretrained=other"},
     "generation settings": lambda world: {"requests": world.requests({**asking.GREEDY, "max_new_tokens": 8})},
     "system instruction": lambda world: {"system_instruction": "Be brief."},
-    "prompt": lambda world: [row.update(question="Why?") for row in world.rows] and {},
-    "clip": lambda world: [Path(row["clip"]).write_text("another", encoding="utf-8") for row in world.rows] and {},
+    "prompt": change_prompts,
+    "clip": change_clips,
 }
 
 
@@ -209,16 +223,15 @@ def test_an_empty_answer_is_asked_for_once_more_and_then_kept(world: World) -> N
 
 def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) -> None:
     adaptive = {"adaptive_concurrency": True, "adaptive_config": SimpleNamespace(max_concurrency=16)}
-    for number, (sizes, settings) in enumerate(
-        [
-            ([2, 2, 1], {"batch_size": 2}),
-            ([1] * 5, {"batch_size": "auto"}),
-            ([2, 2, 1], {"_workers": ["cuda:0", "cuda:1"]}),
-            ([1] * 5, {"num_concurrent": 1}),
-            ([5], {"num_concurrent": 2}),
-            ([5], {"num_concurrent": 1, **adaptive}),
-        ]
-    ):
+    calls: list[tuple[list[int], dict[str, Any]]] = [
+        ([2, 2, 1], {"batch_size": 2}),
+        ([1] * 5, {"batch_size": "auto"}),
+        ([2, 2, 1], {"_workers": ["cuda:0", "cuda:1"]}),
+        ([1] * 5, {"num_concurrent": 1}),
+        ([5], {"num_concurrent": 2}),
+        ([5], {"num_concurrent": 1, **adaptive}),
+    ]
+    for number, (sizes, settings) in enumerate(calls):
         folder = tmp_path / str(number)
         folder.mkdir()
         World(folder).run(model := Model(**settings))

@@ -252,11 +252,16 @@ def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatc
 def test_clips_are_looked_for_on_the_first_rank_alone(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     several, looked = ThreadRanks(3, monkeypatch, running), []
-    monkeypatch.setattr(running, "absent_clips", lambda *of: looked.append(several.here) or absent_clips(*of))
+
+    def look(*of: Any) -> Any:
+        looked.append(several.here)
+        return absent_clips(*of)
+
+    monkeypatch.setattr(running, "absent_clips", look)
     pointers = [{"benchmark": "causalvqa", "split": "test"}, {"benchmark": "nobody's", "split": "test"}]
 
-    def asked(**needs: bool) -> list[list[bool]]:
-        evaluations = [Evaluation(**needs) for _ in range(3)]
+    def asked(clips_needed: bool = True) -> list[list[bool]]:
+        evaluations = [Evaluation(clips_needed) for _ in range(3)]
 
         def on_rank(rank: int) -> list[bool]:
             evaluations[rank].look_for_clips(pointers)

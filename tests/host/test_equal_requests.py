@@ -100,8 +100,8 @@ def test_an_answer_that_was_kept_is_that_to_an_equal_request(tmp_path: Path) -> 
 
 def test_only_what_our_hook_shows_is_known_to_be_alike() -> None:
     state = new_state("mvp_mini_temporal_reasoning")
-    config = dict.fromkeys(("process_docs", "doc_to_text", "doc_to_target", "process_results"))
-    own = hook(lambda task, doc: [])
+    config: dict[str, Any] = dict.fromkeys(("process_docs", "doc_to_text", "doc_to_target", "process_results"))
+    own: Any = hook(lambda task, doc: [])
     for shows, messages, alike in ((doc_to_visual, None, True), (own, None, False), (doc_to_visual, len, False)):
         bind_hooks({**config, "doc_to_visual": shows, "doc_to_messages": messages, "metric_list": []}, state)
         assert state.asks_alike is alike

@@ -38,7 +38,10 @@ def put(doc: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def config(view: str, **hooks: Any) -> dict[str, Any]:
-    own = {"doc_to_visual": lambda doc: [doc["video"]], "doc_to_text": lambda doc, settings=None: doc["question"]}
+    def question(doc: dict[str, Any], settings: object = None) -> Any:
+        return doc["question"]
+
+    own = {"doc_to_visual": lambda doc: [doc["video"]], "doc_to_text": question}
     return {"task": "other", "metadata": {"version": 0, KEY: view}, **own, **hooks}
 
 

@@ -20,7 +20,7 @@ from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version, r
 from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun
 from lmms_eval_tasks.runs import hazards
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
-from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARD, HAZARDS, NOT_KNOWN
+from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARD, HAZARDS, NOT_KNOWN, Sections
 
 POSITIONS = ("qwen_text_inside_video", "qwen_frames_at_one_time", "qwen_times_cut")
 QWEN, SIMPLE, OTHER = "lmms_eval.models.chat.qwen2_5_vl", "lmms_eval.models.simple.qwen2_5_vl", "somebody.elses"
@@ -38,7 +38,7 @@ def adapter(module: str, weights: str = "", **attributes: Any) -> Any:
 
 def card_of(
     model: Any, task: str = "causalvqa_paired", clips_needed: bool = True, reader: str | None = None, **config: Any
-) -> dict[str, Any]:
+) -> Sections:
     run = FinishedRun(Evaluation(clips_needed=clips_needed), ModelFacts(model, read_weights(model), reader))
     new_state(task, run.evaluation)
     return gather({"config": {"model": "m", "batch_size": 1, **config}}, run)
@@ -87,8 +87,8 @@ def test_on_which_runs_each_hazard_applies(expected: Expected, monkeypatch: pyte
     show(QWEN, "qwen2_5_vl", batch_size=2, model_args="fps=None")
     for module in ("simple.qwen2_vl", "simple.qwen2_5_vl", "simple.qwen3_vl", "chat.thyme"):
         weights = "qwen2_5_vl" if module == "chat.thyme" else module.partition(".")[2]
-        for size, packages in ((2, {}), (1, {}), (1, old)):
-            show(f"lmms_eval.models.{module}", weights, packages=packages, batch_size=size)
+        for size, installed in ((2, {}), (1, {}), (1, old)):
+            show(f"lmms_eval.models.{module}", weights, packages=installed, batch_size=size)
     for module, arguments in (
         ("chat.vllm", "model=org/name,is_qwen3_vl=True"), ("simple.vllm", ""), ("chat.vllm_generate", ""),
         ("chat.sglang", ""), ("chat.openai", "pass_video_url=False"), ("chat.openai", "pass_video_url=True"),
@@ -111,7 +111,7 @@ def test_who_inherits_how_to_answer_inherits_its_hazards() -> None:
     from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
     from lmms_eval.models.chat.vllm_generate import VLLMGenerate
 
-    class Other(Qwen2_5_VL):
+    class Other(Qwen2_5_VL):  # type: ignore[misc]
         def generate_until(self, requests: Any) -> list[Any]:
             return []
 
@@ -134,7 +134,7 @@ def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested
     assert {name.removeprefix(HAZARD) for name in card if name.startswith(HAZARD)} == applying
     found = card[f"{HAZARD}first_clip_frames"]
     assert found["adapter"] == "chat.qwen2_5_vl" and found["condition"] == "batch_size 4, fps not set"
-    assert re.fullmatch(r"lmms-eval [\d.]+, decord 0\.6\.0", found["versions"])
+    assert re.fullmatch(r"lmms-eval [\d.]+, decord 0\.6\.0", str(found["versions"]))
     assert found["effect"] == KNOWN_HAZARDS["first_clip_frames"].effect
     # One condition that does not hold is enough, whatever the others are.
     assert "first_clip_frames" not in hazards_of(adapter(QWEN, "qwen2_5_vl", fps=2), batch_size="auto")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from judge_server import MODEL, Drip, Drop, Fail, Give, JudgeServer, Say, in_turn
+from judge_server import MODEL, Action, Drip, Drop, Fail, Give, JudgeServer, Say, in_turn
 from PIL import Image
 from pydantic import BaseModel, Field
 from refusals import refusal
@@ -50,7 +50,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
     )
 
 
-TROUBLES = {
+TROUBLES: dict[str, Action] = {
     "unreadable reply: score: Input should be less than or equal to 10": Say('{"score": 70}'),
     "timed out": Drip(),
     "too many requests (429)": Fail(429, {"Retry-After": "0.05"}),

@@ -184,7 +184,12 @@ def test_ranks_get_equal_seconds_of_video(world: World, log: list[str], monkeypa
     assert sum(stated in line for line in log) == 1
     # No clip is opened whose length is prepared, and the mean is taken for one that is not.
     opened: list[Path] = []
-    monkeypatch.setattr(dealing, "clip_lengths", lambda paths, *_: opened.extend(paths) or {})
+
+    def open_none(paths: list[Path], *_: object) -> dict[Path, float]:
+        opened.extend(paths)
+        return {}
+
+    monkeypatch.setattr(dealing, "clip_lengths", open_none)
     world.prepared = dict.fromkeys(map(str, world.files[1:]), 7.0)
     world.run(2)
     assert opened == world.files[:1] and "5 clips, 14 to 21 s of video a rank" in log[-1]

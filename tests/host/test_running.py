@@ -57,7 +57,8 @@ def evaluate(*names: str) -> dict[str, Any]:
             "records": {task: [sample["record"] for sample in samples] for task, samples in results["samples"].items()},
             "card": {section: fields for section, fields in card.items() if section.startswith("task ")},
         }
-    return json.loads(json.dumps(given, default=str))
+    plain: dict[str, Any] = json.loads(json.dumps(given, default=str))
+    return plain
 
 
 @pytest.mark.host

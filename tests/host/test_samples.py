@@ -51,7 +51,7 @@ def test_a_sample_is_the_same_draw_whatever_else_is_asked() -> None:
 def test_all_answers_reach_the_hooks_and_what_draws_nothing_is_named(
     generation: dict[str, Any], sampled: bool, log: list[str]
 ) -> None:
-    tasks = {}
+    tasks: dict[Any, SimpleNamespace] = {}
     for repeats, filters in ((1, None), (4, None), (4, [{"name": "x"}])):
         state = type("State", (), {"name": f"task {len(tasks)}", "view": View()})()
         config = SimpleNamespace(repeats=repeats, generation_kwargs=generation, filter_list=filters)

@@ -26,7 +26,16 @@ from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun, Results,
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.runs.run_card import FIELDS, FRAME_NUMBERS, NOT_KNOWN, Missing, Stage, TrainedOn, read_run_card
+from lmms_eval_tasks.runs.run_card import (
+    FIELDS,
+    FRAME_NUMBERS,
+    NOT_KNOWN,
+    Missing,
+    Sections,
+    Stage,
+    TrainedOn,
+    read_run_card,
+)
 from lmms_eval_tasks.runs.run_files import write_card
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.answers.hooks import OFFICIAL, Prompt, TaskSettings
@@ -86,7 +95,7 @@ def finished(model: Any = None, **found: Any) -> FinishedRun:
     return run
 
 
-def card_of(model: Any = None, **changes: Any) -> dict[str, Any]:
+def card_of(model: Any = None, **changes: Any) -> Sections:
     return gather(saved(**changes), finished(model))
 
 
@@ -233,7 +242,7 @@ def ours(**results: Any) -> Results:
 
 
 def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
-    theirs = {"configs": {"theirs": {}}, "config": {}}
+    theirs: dict[str, Any] = {"configs": {"theirs": {}}, "config": {}}
     assert saved_results(tracker(tmp_path / "org", "name"), theirs) is None, "a run without a task of ours has no card"
     with pytest.raises(FileNotFoundError, match=r"there is no .*20261122_results\.json"):
         saved_results(tracker(tmp_path / "org", "name"), ours(**saved()))

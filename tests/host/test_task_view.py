@@ -207,12 +207,13 @@ def test_captions_that_cannot_be_used_are_refused_before_the_model_loads(
     pointer = {**POINTER, "view": "socratic"}
     assert "LMMS_EVAL_TASKS_CAPTIONS" in str(Evaluation().problems([pointer]))
     one = {"clip": "a.mp4", "caption": "x"}
-    for said, lines in {
+    refused: dict[str, list[object]] = {
         "line 1": ["{"],
         "caption": [{"clip": "a.mp4"}],
         "Expected a text": [{**one, "caption": " "}],
         "Expected each once": [one, {**one, "caption": "y"}],
-    }.items():
+    }
+    for said, lines in refused.items():
         use_captions(monkeypatch, tmp_path / "captions.jsonl", *lines)
         assert said in str(Evaluation().problems([pointer]))
     # A model that looks at nothing needs none.

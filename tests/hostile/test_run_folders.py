@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.scoring import bootstrap
 
 pytestmark = pytest.mark.slow
 DRAWN = 10**9 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 2
-FORMS = {(task.benchmark.name, task.kind.log_form): name for name, task in reversed(registry().tasks.items())}
+FORMS = {(task.benchmark.name, task.kind.log_form): name for name, task in reversed([*registry().tasks.items()])}
 """One task of each form of logs."""
 WRONG = (
     "null", "true", "-1", "0", "7.5", "1e308", "NaN", "-Infinity", "9" * 400, '""', '"x"', '"\\ud800"', '"\\u001b[2J"',

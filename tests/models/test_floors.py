@@ -47,9 +47,8 @@ def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) 
     task = SimpleNamespace(config=SimpleNamespace(process_results=state.process_results))
     show = type("Task", (), {"config": task.config, "doc_to_visual": lambda self, doc: []})().doc_to_visual
     model.task_dict = {"variant": {"test": rows}}
-    return model.generate_until(
-        [SimpleNamespace(args=("?", {}, show, place, "variant", "test")) for place in range(len(rows))]
-    )
+    requests = [SimpleNamespace(args=("?", {}, show, place, "variant", "test")) for place in range(len(rows))]
+    return [str(answer) for answer in model.generate_until(requests)]
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 import torch
+from clip_libraries import note_opened
 from expected import Expected
 from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
 from lmms_eval.models.chat.qwen3_vl import Qwen3_VL
@@ -157,9 +157,7 @@ def test_answers_are_those_of_plain_generation(
     requests, documents = ask(clips, 6, tasks=("one", "two"))
     plain = answer_plainly(load(family), requests, documents)
     assert len(set(plain)) > len(plain) // 2
-    opened: list[Path] = []
-    open_file = av.open
-    monkeypatch.setattr(av, "open", lambda path, *rest: (opened.append(Path(path)), open_file(path, *rest))[1])
+    opened = note_opened(monkeypatch)
     for chosen in ({"mode": "fast", "batch_size": 1}, {"mode": "fast", "batch_size": 4}):
         model = load(family, **chosen)
         encodes = count_encodes(model)
@@ -274,7 +272,7 @@ def test_questions_without_a_clip_are_answered_and_a_sampled_answer_reads_its_pr
 
 def question(video: str) -> ChatMessages:
     content = [{"type": "video", "url": video}, {"type": "text", "text": "What happens?"}]
-    return ChatMessages(messages=[{"role": "user", "content": content}])  # type: ignore[list-item]
+    return ChatMessages(messages=[{"role": "user", "content": content}])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -388,7 +386,12 @@ def test_a_clip_for_which_there_is_no_memory_is_asked_again_once_others_are_answ
 ) -> None:  # fmt: skip
     """And left out where there is none either."""
     calls: list[int] = []
-    spoil(monkeypatch, method, lambda *_: calls.append(1) or len(calls) in fails, OUT_OF_MEMORY)
+
+    def is_full(*_: object) -> bool:
+        calls.append(1)
+        return len(calls) in fails
+
+    spoil(monkeypatch, method, is_full, OUT_OF_MEMORY)
     model = load("qwen2_5_vl", mode=mode)
     replies = replies_by_item(model, clips)
     assert reasons(replies) == dict.fromkeys(left_out, UnscoredReason.OUT_OF_MEMORY)
@@ -399,7 +402,12 @@ def test_out_of_memory_halves_how_many_are_answered_at_once(
     load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    spoil(monkeypatch, "generate_together", lambda rows, _: sizes.append(len(rows)) or len(rows) > 2, OUT_OF_MEMORY)
+
+    def is_full(rows: Sequence[object], _: object) -> bool:
+        sizes.append(len(rows))
+        return len(rows) > 2
+
+    spoil(monkeypatch, "generate_together", is_full, OUT_OF_MEMORY)
     model = load("qwen2_5_vl", mode="fast")
     assert answers_by_item(model, clips) == right
     assert sizes == [6, 3, 2, 1, 3, 2, 1]

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import av
 import fake_vllm
 import numpy as np
 import pytest
+from clip_libraries import note_opened
 from lmms_eval.api.instance import Instance
 from lmms_eval.models import chat as chat_module
 from numbered_clips import number_of, write_numbered
@@ -162,9 +162,7 @@ def test_a_processor_of_transformers_takes_what_is_sent(build: Callable[..., Any
 def test_the_questions_of_a_clip_follow_one_another_across_tasks(
     build: Callable[..., Any], clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoded: list[Path] = []
-    open_file = av.open
-    monkeypatch.setattr(av, "open", lambda path, *rest: (decoded.append(Path(path)), open_file(path, *rest))[1])
+    decoded = note_opened(monkeypatch)
     model = build("nframes=4", batch_size=2)
     a, b, c = clips.values()
     asked = [("one", [a]), ("one", [b]), ("one", [c]), ("two", [b]), ("two", [a]), ("one", [a]), ("two", [c])]
@@ -186,8 +184,12 @@ def test_the_questions_of_a_clip_follow_one_another_across_tasks(
 def test_pictures_several_clips_placeholders_and_nothing_at_all(
     build: Callable[..., Any], clips: dict[str, Path], tmp_path: Path
 ) -> None:
-    write_placeholder(tmp_path / "placeholder.mp4")
-    shown = [[new("L", (32, 32), 3)], [], [clips["a"], clips["b"]], [clips["a"]] * 2, [tmp_path / "placeholder.mp4"]]
+
+    placeholder = tmp_path / "placeholder.mp4"
+    write_placeholder(placeholder)
+    shown: list[list[Any]] = [
+        [new("L", (32, 32), 3)], [], [clips["a"], clips["b"]], [clips["a"]] * 2, [placeholder],
+    ]  # fmt: skip
     model = build("nframes=4", batch_size=8)
     answers = ask(model, *(("t", one) for one in shown), ("other", shown[-1]))
     assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(6)]
@@ -270,8 +272,12 @@ def test_ranks_that_share_a_model_send_equally_often(
     def gather(counts: list[int], own: int, group: Any) -> None:
         counts[:] = [own, 3]
 
+    def run_round(prompts: list[Any], run: Callable[[list[Any]], Any]) -> Any:
+        rounds.append(len(prompts))
+        return run(prompts)
+
     monkeypatch.setattr(dist, "all_gather_object", gather)
-    monkeypatch.setattr(model, "_run_tp_synced", lambda prompts, run: rounds.append(len(prompts)) or run(prompts))
+    monkeypatch.setattr(model, "_run_tp_synced", run_round)
     assert ask(model, ("t", [clips["c"]]))[0].startswith("q0")
     assert rounds == [1, 0, 0]
 

@@ -341,10 +341,8 @@ def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -
     """
     strata = {"subset": "intuitive_physics", "source": "s1"}
     question = "What does the thing in the clip do next, and where does it go from there?" + " Options" * 12
-    answers, fields = weak(9_208), {"official_answered": "A"}
-    run = read_run(
-        write_run(tmp_path / "one", answers, ("mvp_mini_intuitive_physics",), strata, question=question, **fields)
-    )
+    tasks = ("mvp_mini_intuitive_physics",)
+    run = read_run(write_run(tmp_path / "one", weak(9_208), tasks, strata, question=question, official_answered="A"))
     runs = [run, replace(run, name="two")]
     (tmp_path / "report.html").write_text(build_page(runs), "utf-8")
     opened, painted, filtered = [], [], []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,7 @@ def test_a_graph_has_its_order_its_paths_and_checked_names() -> None:
     links = (("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"), ("d", "e"), ("c", "f"))
     assert EventGraph(places, links, ("a", "d")).path == links[:4]
     assert EventGraph(places, links, ("b", "c")).path == EventGraph(places, links).path == ()
-    for wrong in ({"links": (("a", "b"),)}, {"asked": ("b", "a")}, {"made_up": ("b",)}):
+    wrong: list[dict[str, Any]] = [{"links": (("a", "b"),)}, {"asked": ("b", "a")}, {"made_up": ("b",)}]
+    for names in wrong:
         with pytest.raises(ValueError, match="Expected names of events, but got b"):
-            EventGraph({"a": ("one", 1.0)}, **wrong)  # type: ignore[arg-type]
+            EventGraph({"a": ("one", 1.0)}, **names)

@@ -41,7 +41,7 @@ PHYSICS, TEMPORAL = "mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning"
 SUBSET_TASKS = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
 PAIRS = make_groups([RIGHT] * 20 + [WRONG] * 20)
 KINDS = ("cast_bench", "cast_bench_open")
-GRADED = {"scores": dict.fromkeys(DIMENSIONS, 5.0)}
+GRADED: dict[str, Any] = {"scores": dict.fromkeys(DIMENSIONS, 5.0)}
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
 GROUNDING = {
     **dict.fromkeys(("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only", "im_tiou", "im_viou"), 0.5),
@@ -178,7 +178,7 @@ def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Pat
 
 
 def test_parts_that_some_records_lack_are_shown() -> None:
-    strata = ({"concept": "Gravity-Continuity"}, {"concept": "GravitySupport"}, {})
+    strata: list[dict[str, str]] = [{"concept": "Gravity-Continuity"}, {"concept": "GravitySupport"}, {}]
     found = [replace(one, stratum=stratum) for one, stratum in zip(make_groups([(C,)] * 3), strata, strict=True)]
     (table,) = stratum_tables(make_run({PHYSICS: found}), ["concept"])
     assert [row[0] for row in table.rows] == ["Gravity-Continuity", "GravitySupport", "other", "all"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from logged_runs import weak, write_run
@@ -12,7 +13,7 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 TASK, OTHER = "mvp_mini_temporal_reasoning", "mvp_mini_intuitive_physics"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WHOLE = DataSet(kind=SetKind.OFFICIAL, items=120, of=120)
-CARD = {
+CARD: dict[str, Mapping[str, object]] = {
     f"task {TASK}": {
         "data source": "/data/secret/release", "data revision": COMMIT, "data sha256": "bb", "prompt": "mcq_letter",
         "generation": '{"max_new_tokens": 8, "temperature": 0, "until": ["stop at secret"], "do_sample": false}',
@@ -29,6 +30,6 @@ STRATA = {"subset": "temporal_reasoning", "source": "star", "type": "planning", 
 """Of every item: those of any of the tasks."""
 
 
-def exported_run(folder: Path, task: str = TASK, data: DataSet = WHOLE, **card: dict[str, object]) -> ScoredRun:
+def exported_run(folder: Path, task: str = TASK, data: DataSet = WHOLE, **card: Mapping[str, object]) -> ScoredRun:
     """A run of a task on a set; its card is `CARD`, with some sections in place of its own."""
     return read_scored(write_run(folder, weak(), (task,), STRATA, kind=data, card=CARD | card))

@@ -102,7 +102,8 @@ class LLM:
                 if kind == "image":
                     assert name is None and isinstance(item, Image) and item.mode == "RGB"
                 else:
-                    self._check_video(*item, name)
+                    frames, metadata = item
+                    self._check_video(frames, metadata, name)
 
     def _check_video(self, frames: Any, metadata: dict[str, Any], name: str) -> None:
         assert isinstance(frames, np.ndarray) and frames.dtype == np.uint8 and frames.ndim == 4

@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 from warm_host import IMPORT_TIME, WarmHost, WarmRun
 
+from lmms_eval_tasks.runs.run_card import Value
 from lmms_eval_tasks.runs.scores import read_scores, scores_path
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -45,7 +46,8 @@ class HostRun:
         return found[0]
 
     def results(self) -> dict[str, Any]:
-        return json.loads(self.results_file().read_text(encoding="utf-8"))
+        results: dict[str, Any] = json.loads(self.results_file().read_text(encoding="utf-8"))
+        return results
 
     def score(self, task: str, metric: str) -> Any:
         return self.scores(task)[metric]
@@ -78,7 +80,7 @@ class HostRun:
         (path,) = (self.out / name).parent.glob(f"{Path(name).stem}.*{Path(name).suffix}")
         return path
 
-    def submission(self, name: str) -> list[dict[str, str]]:
+    def submission(self, name: str) -> list[dict[str, Any]]:
         """The rows of such a file."""
         return [json.loads(line) for line in self.submission_file(name).read_text(encoding="utf-8").splitlines()]
 
@@ -136,6 +138,11 @@ def run_host(*arguments: str, home: Path, out: Path, ranks: int = 1, env: Mappin
         output = Path(printed, "output")
         run = warm_host(env).start(_command(arguments, out), out, environment(home, env), output, ranks=ranks)
         return HostRun(run.wait(), output.read_text(encoding="utf-8", errors="replace"), out)
+
+
+def numbers(fields: Mapping[str, Value]) -> dict[str, float]:
+    """Those fields of a section of a run card that are numbers."""
+    return {name: value for name, value in fields.items() if isinstance(value, int | float)}
 
 
 def kill_host(run: WarmRun) -> None:

@@ -127,7 +127,7 @@ def _handler(server: JudgeServer, protocol: str) -> type[BaseHTTPRequestHandler]
             super().setup()
 
         def do_POST(self) -> None:
-            server.heads.append((self.path, self.headers))
+            server.heads.append((self.path, dict(self.headers.items())))
             length = int(self.headers["Content-Length"])
             data = self.rfile.read(length)
             with server.changed:

@@ -15,6 +15,7 @@ def held_by_another_process(lock: Path) -> Iterator[None]:
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
+        assert holder.stdout is not None
         holder.stdout.readline()
         yield
         holder.kill()

@@ -106,7 +106,7 @@ def pictures_by(reader: str, path: Path, numbers: Sequence[int] | None = None) -
 
         video = decord.VideoReader(str(path), num_threads=1)
         batch = video.get_batch(list(range(len(video)) if numbers is None else numbers))
-        return batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
+        return np.asarray(batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy())
     if reader == "av":
         with av.open(str(path)) as container:
             return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])

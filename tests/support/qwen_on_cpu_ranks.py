@@ -29,11 +29,13 @@ class RecordingProcessor:
         return getattr(self._processor, name)
 
     def __call__(self, **inputs: Any) -> Any:
-        pictures = {f"image{place}": np.asarray(one) for place, one in enumerate(inputs.get("images") or ())}
-        videos = {f"video{place}": np.asarray(one) for place, one in enumerate(inputs.get("videos") or ())}
+        arrays: dict[str, Any] = {"text": np.array(inputs["text"])}
+        for kind in ("image", "video"):
+            shown = inputs.get(f"{kind}s") or ()
+            arrays |= {f"{kind}{place}": np.asarray(one) for place, one in enumerate(shown)}
         self._folder.mkdir(parents=True, exist_ok=True)
         name = f"{self.request}.{uuid4().hex}.npz"
-        np.savez(self._folder / name, text=np.array(inputs["text"]), **pictures, **videos)
+        np.savez(self._folder / name, **arrays)
         return self._processor(**inputs)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from string import ascii_uppercase
 
-from lmms_eval_tasks.utils.scoring.shortcuts import ChoiceItem, chance, score_shortcut, text_shortcuts
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
+from lmms_eval_tasks.utils.scoring.shortcuts import ChoiceItem, ShortcutScore, chance, score_shortcut, text_shortcuts
 
 
 def rules_above_chance(asked: Iterable[tuple[str, str, Iterable[str], str]]) -> list[str]:
@@ -14,6 +15,12 @@ def rules_above_chance(asked: Iterable[tuple[str, str, Iterable[str], str]]) -> 
         ChoiceItem(group, (), question, tuple(options), ascii_uppercase.index(answer))
         for group, question, options, answer in asked
     ]
-    guessed = chance(items, None).single
+    guessed = single(chance(items, None)).value
     scores = [score_shortcut(rule, items, None) for rule in text_shortcuts(items)]
-    return [one.name for one in scores if one.single.low > guessed.value]
+    return [one.name for one in scores if single(one).low > guessed]
+
+
+def single(score: ShortcutScore) -> Estimate:
+    """Its share of questions answered right."""
+    assert score.single is not None, score.name
+    return score.single

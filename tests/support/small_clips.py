@@ -17,7 +17,8 @@ def falling_ball(rng: np.random.Generator, frames: int = 24, side: int = 32) -> 
     heights = (0.1 + rng.uniform(0.6, 0.8) * np.linspace(0, 1, frames) ** 2) * side
     shade, ground = rng.uniform(0.6, 1.0, 3), rng.uniform(0.0, 0.3, 3)
     balls = [np.clip(radius + 0.5 - np.hypot(rows - down, columns - across), 0, 1)[..., None] for down in heights]
-    return (255 * np.stack([ground * (1 - ball) + shade * ball for ball in balls])).round().astype(np.uint8)
+    film = np.stack([ground * (1 - ball) + shade * ball for ball in balls])
+    return np.asarray((255 * film).round(), np.uint8)
 
 
 def write_pair(folder: Path, name: str, film: NDArray[np.uint8], fps: int = 8) -> tuple[Path, Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,12 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
 class BoundState(TaskState):
     """The state of a task; it has the hooks that its YAML names, bound to it as they are for lmms-eval."""
+
+    process_docs: Callable[[object], Iterable[Mapping[str, Any]]]
+    doc_to_visual: Callable[[Mapping[str, Any]], list[Any]]
+    doc_to_text: Callable[..., str]
+    doc_to_target: Callable[[Mapping[str, Any]], str]
+    process_results: Callable[..., Mapping[str, Any]]
 
     def __init__(self, task: str, evaluation: Evaluation) -> None:
         known = registry().find_task(task)

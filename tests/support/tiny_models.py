@@ -226,7 +226,10 @@ def _animatediff(large: bool) -> Any:
 _SMALL = {"height": 32, "width": 32, "frames": 9, "fps": 8}
 _LTX = {"height": 64, "width": 64, "frames": 17, "fps": 8}
 _WAN = partial(_build, "wan", boundary_ratio=None, expand_timesteps=False)
-_COGVIDEOX_2B = {"transformer": {"use_rotary_positional_embeddings": False}, "scheduler": {"snr_shift_scale": 3.0}}
+_COGVIDEOX_2B: dict[str, dict[str, Any]] = {
+    "transformer": {"use_rotary_positional_embeddings": False},
+    "scheduler": {"snr_shift_scale": 3.0},
+}
 _COGVIDEOX_1_5 = {"transformer": {"patch_size_t": 2, "patch_bias": False}}
 
 BUILDERS: dict[str, tuple[Callable[[], Any], Sizes]] = {

@@ -98,7 +98,9 @@ class WarmHost:
         files = [str(output), str(errors or output)]
         return WarmRun(self, self.ask("start", [*command], str(folder), environment, files, ranks))
 
-    def run(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Any:
+    def run(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
         """Run a script to its end; with what it printed."""
         with tempfile.TemporaryDirectory() as printed:
             files = Path(printed, "output"), Path(printed, "errors")
@@ -216,17 +218,17 @@ def _status_of(run: Any, *arguments: Any) -> int:
     """Call a function, then what is to be called at the end of the process; its exit status."""
     import traceback
 
-    status: Any = 0
+    code: str | int | None = None
     try:
         run(*arguments)
     except SystemExit as ended:
-        status = ended.code or 0
+        code = ended.code
     except BaseException:
         traceback.print_exc()
-        status = 1
-    if not isinstance(status, int):
-        print(status, file=sys.stderr)
-        status = 1
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    status = 1 if isinstance(code, str) else code or 0
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -19,7 +19,8 @@ def write_release(root: Path, pairs: int = 2) -> Path:
 
 def read_metadata(root: Path, subset: str) -> list[dict[str, Any]]:
     """Entries of a subset's metadata file."""
-    return json.loads((root / "subset" / subset / "dataset_metadata.json").read_text(encoding="utf-8"))
+    entries: list[dict[str, Any]] = json.loads((root / "subset" / subset / "dataset_metadata.json").read_text("utf-8"))
+    return entries
 
 
 def write_metadata(root: Path, subset: str, entries: object) -> None:

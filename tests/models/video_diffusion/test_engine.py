@@ -20,16 +20,22 @@ CAPTION = "a ball falls"
 
 @pytest.fixture(scope="module")
 def wan(checkpoints: Path) -> Engine:
-    return tiny_engine(checkpoints, "wan2.1-1.3b")
+    engine: Engine = tiny_engine(checkpoints, "wan2.1-1.3b")
+    return engine
 
 
 def pair(clips: Clips, name: str = "long", item_id: str = "pair") -> AskedClips:
     return AskedClips.pair(item_id, *clips[name], CAPTION)
 
 
-def loss(answer: DenoisingResponse) -> tuple[float, float]:
-    assert answer.error is None and answer.loss is not None, answer.error
+def loss(answer: DenoisingResponse | ClipLosses) -> tuple[float, float]:
+    assert isinstance(answer, DenoisingResponse) and answer.error is None and answer.loss is not None, answer.error
     return answer.loss.forward, answer.loss.backward
+
+
+def seeds_of(answer: DenoisingResponse | ClipLosses) -> list[int]:
+    assert isinstance(answer, DenoisingResponse)
+    return [seed for part in answer.seeds for step in part for seed in step]
 
 
 @pytest.mark.parametrize("family", ["wan2.2-a14b", "animatediff-sd1.5"])
@@ -51,7 +57,7 @@ def test_exchanging_the_files_flips_the_difference_exactly(checkpoints: Path, cl
 
 def test_noise_is_the_pairs_own(clips: Clips, checkpoints: Path, wan: Engine) -> None:
     first, second = wan.measure(pair(clips, item_id="a")), wan.measure(pair(clips, item_id="b"))
-    seeds = [seed for answer in (first, second) for part in answer.seeds for step in part for seed in step]
+    seeds = seeds_of(first) + seeds_of(second)
     assert len(set(seeds)) == len(seeds)
     assert loss(first) != loss(second)
     assert loss(first) != loss(tiny_engine(checkpoints, "wan2.1-1.3b", seed=1).measure(pair(clips, item_id="a")))
@@ -201,8 +207,13 @@ def test_what_nobody_foresaw_is_named_and_a_loss_that_is_not_finite_kept(
     assert refused(engine.measure(pair(clips))) == ("failed", "ZeroDivisionError: division by zero")
 
 
-def refused(answer: DenoisingResponse) -> tuple[str, str]:
-    assert answer.loss is None and answer.losses is None and answer.error is not None
+def refused(answer: DenoisingResponse | ClipLosses) -> tuple[str, str]:
+    assert (
+        isinstance(answer, DenoisingResponse)
+        and answer.loss is None
+        and answer.losses is None
+        and answer.error is not None
+    )
     return answer.error.kind, answer.error.message
 
 
@@ -240,14 +251,20 @@ def clip_losses(engine: Engine, *files: Path, group: str = "scene", item: str = 
     return answer
 
 
+def by_clip(answer: ClipLosses) -> list[float]:
+    assert answer.losses is not None
+    return answer.losses
+
+
 def test_losses_of_clips_go_with_their_files_and_a_group_sees_the_same_noise(clips: Clips, wan: Engine) -> None:
     one, other = clips["long"]
     there, back = clip_losses(wan, one, other), clip_losses(wan, other, one)
-    assert there.losses == back.losses[::-1] and there.curves == back.curves[::-1]
-    assert there.losses[0] != there.losses[1]
+    losses = by_clip(there)
+    assert losses == by_clip(back)[::-1] and there.curves == back.curves[::-1]
+    assert losses[0] != losses[1]
     three = clip_losses(wan, one, other, one)
-    assert three.losses == [*there.losses, there.losses[0]], "equal clips have equal losses to the bit"
-    assert [np.mean(curve) for curve in there.curves] == pytest.approx(there.losses)
+    assert three.losses == [*losses, losses[0]], "equal clips have equal losses to the bit"
+    assert [np.mean(curve) for curve in there.curves] == pytest.approx(losses)
     first, second = (clip_losses(wan, *clips["long"], item=item) for item in ("a", "b"))
     assert first.details["seeds"] == second.details["seeds"] and first.losses == second.losses
     apart = clip_losses(wan, *clips["long"], group="another scene")
@@ -260,7 +277,7 @@ def test_clips_without_a_caption_are_asked_with_the_empty_text(clips: Clips, che
     assert answer.settings["prompt"] == "null" and wan.settings.prompt == "forward"
     assert answer.settings_digest == wan.digests[AnswerForm.CLIP_LOSSES] != wan.digests[AnswerForm.LOSSES]
     null = tiny_engine(checkpoints, "wan2.1-1.3b", prompt="null")
-    assert loss(null.measure(AskedClips.pair("scene", *clips["long"], ""))) == tuple(answer.losses)
+    assert loss(null.measure(AskedClips.pair("scene", *clips["long"], ""))) == tuple(by_clip(answer))
 
 
 def test_clips_of_different_shapes_are_not_compared(clips: Clips, wan: Engine) -> None:

@@ -58,7 +58,14 @@ def ask(model: VideoDiffusion, table: list[dict[str, Any]], which: list[int] | N
         return [doc["clip"], doc["clip_backward"]]
 
     asked = range(len(table)) if which is None else which
-    return model.generate_until([SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in asked])
+    requests = [SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in asked]
+    return [str(answer) for answer in model.generate_until(requests)]
+
+
+def faults(texts: list[str]) -> list[str | None]:
+    """What went wrong of each answer, None where nothing did."""
+    answers = [read_denoising(text) for text in texts]
+    return [answer.error.kind if answer.error else None for answer in answers if answer is not None]
 
 
 def test_a_killed_run_goes_on_and_repeats_nothing(make: Make, clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,8 +178,13 @@ def test_a_fault_of_the_set_up_ends_the_run(
     assert "RuntimeError: Expected 16 channels" in told and str(model.engine.settings.pretrained) in told
     assert sum(record.exc_info is not None for record in caplog.records) == 1
     measured.clear()
-    monkeypatch.setattr(Engine, "_measure", lambda *asked: measured.append(asked[1]) or measure_pair(*asked))
-    assert all(read_denoising(text).error is None for text in ask(make(), table))
+
+    def measure(self: Engine, pair: Any, *more: Any) -> Any:
+        measured.append(pair.item_id)
+        return measure_pair(self, pair, *more)
+
+    monkeypatch.setattr(Engine, "_measure", measure)
+    assert faults(ask(make(), table)) == [None] * len(table)
     assert len(measured) == 4
 
 
@@ -180,10 +192,10 @@ def test_faults_that_differ_or_are_the_clips_end_nothing(
     make: Make, clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unreadable = [{**row, "clip": str(tmp_path / "gone.mp4")} for row in rows(clips)] * 2
-    assert {read_denoising(text).error.kind for text in ask(make(), unreadable)} == {"unreadable_clip"}
-    faults = iter("abcabcabc")
-    monkeypatch.setattr(Engine, "_measure", lambda self, *asked: int(next(faults)))
-    assert {read_denoising(text).error.kind for text in ask(make(), rows(clips) * 3)} == {"failed"}
+    assert faults(ask(make(), unreadable)) == ["unreadable_clip"] * len(unreadable)
+    letters = iter("abcabcabc")
+    monkeypatch.setattr(Engine, "_measure", lambda self, *asked: int(next(letters)))
+    assert set(faults(ask(make(), rows(clips) * 3))) == {"failed"}
 
 
 def test_weights_that_are_not_the_familys_have_a_name_of_their_own(tmp_path: Path, expected: Expected) -> None:
