@@ -19,7 +19,15 @@ from task_states import new_state
 from lmms_eval_tasks.cast_bench.hooks import normal_form
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.mvp.benchmark import CARD, OURS, official_prompt
-from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, prompt_reader, read_prompt, sha256
+from lmms_eval_tasks.prompting import (
+    OfficialPrompt,
+    check_choice,
+    choose_prompt,
+    prompt_ids,
+    prompt_reader,
+    read_prompt,
+    sha256,
+)
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, Prompt
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONED, DESCRIBE, NOTICE
@@ -51,7 +59,8 @@ def test_a_prompt_that_is_unknown_or_does_not_suit_is_refused(
 def test_a_benchmarks_own_prompt_may_ask_with_fewer_fields_and_never_with_others() -> None:
     own = {"official": "{question}", "plain": "Answer.", "another": "{question} {goal}"}
     read = prompt_reader(lambda name: Prompt(name, own[name]), default="mcq_letter")
-    assert [read({"prompt": name}, {}).prompt.text for name in ("official", "plain")] == ["{question}", "Answer."]
+    prompts = [read({"prompt": name}, {}).prompt for name in ("official", "plain")]
+    assert [prompt and prompt.text for prompt in prompts] == ["{question}", "Answer."]
     assert "Expected a prompt with question and options" in refusal(read, {"prompt": "another"}, {})
     # One of this installation was not made for the task, and would leave the options out.
     assert "but got 'intphys2', which has question." in refusal(read, {"prompt": "intphys2"}, {})
@@ -125,7 +134,7 @@ def checkout(tmp_path: Path) -> Path:
 def know(benchmark: str, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Let the card know the text's digest as the official one's."""
     source = find_benchmark(benchmark).official_prompt
-    assert source is not None
+    assert isinstance(source, OfficialPrompt)
     card = dataclasses.replace(read_card(benchmark), prompt_sha256={source.part: sha256(text)})
     known: Any = registry().benchmarks
     monkeypatch.setitem(known, benchmark, dataclasses.replace(find_benchmark(benchmark), card=card))

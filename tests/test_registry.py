@@ -112,7 +112,7 @@ def test_another_packages_benchmark_joins_a_leaderboard(tmp_path: Path) -> None:
     assert all(place.needed for place in built.leaderboards["joint"])
     # A benchmark is ranked by the first of its splits.
     several = next(one for one in OWN if one.submission and len(one.card.splits) > 1)
-    more = {split: f"key-{split}" for split in reversed(several.card.splits)}
+    more = {split: f"key-{split}" for split in reversed([*several.card.splits])}
     places = build_registry([on_leaderboards(several, joint=more)], []).leaderboards["joint"]
     assert [(place.split, place.key) for place in places] == list(more.items())
     assert [place.needed for place in places] == [True, *[False] * (len(places) - 1)]

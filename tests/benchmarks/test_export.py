@@ -85,7 +85,9 @@ def mark_log(log: Path, form: type[LogLine]) -> None:
 def write_card(path: Path, tasks: list[str]) -> None:
     """A card in which what names files, folders and commands is marked."""
     fields = {name: f"{MARK} {name} of /home/{MARK}" for name in OF_MACHINE}
-    card = {f"{TASK}{task}": {**fields, "prompt": "ours", "generation": f'{{"until": ["{MARK}"]}}'} for task in tasks}
+    card: dict[str, Mapping[str, object]] = {
+        f"{TASK}{task}": {**fields, "prompt": "ours", "generation": f'{{"until": ["{MARK}"]}}'} for task in tasks
+    }
     card |= {"model": fields, "run": fields, "settings": fields, "frames": {"frames": 8, "reader": f"/lib/{MARK}"}}
     path.write_text(json.dumps(card), encoding="utf-8")
 

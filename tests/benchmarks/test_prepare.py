@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +84,10 @@ def with_plugin() -> Benchmark:
     """The example of a benchmark of one's own; known to the registry from now on."""
     sys.path.insert(0, str(PLUGIN))
     try:
-        from pendulums.benchmark import BENCHMARK
+        benchmark: Benchmark = import_module("pendulums.benchmark").BENCHMARK
     finally:
         sys.path.remove(str(PLUGIN))
-    return BENCHMARK
+    return benchmark
 
 
 @pytest.fixture(scope="module", params=[*WRITERS, "pendulums"])
@@ -101,6 +102,7 @@ def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             patch.setattr(registry_module, "registry", lambda: known)
             sample.mkdir()
             (sample / SAMPLE_MARK).write_text("{}")
+            assert benchmark.sample is not None
             benchmark.sample.write(sample, 0, {"trios": 2}, no_progress)
         ignored = shutil.ignore_patterns(SAMPLE_MARK, "build", "*.zip", "*truth*")
         shutil.copytree(sample, root / "release", ignore=ignored)

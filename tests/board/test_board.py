@@ -16,6 +16,7 @@ from expected import Expected
 from logged_runs import write_run
 
 from lmms_eval_tasks.board import BoardTable, build_tables, name_scored
+from lmms_eval_tasks.runs.run_card import Sections
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -98,7 +99,7 @@ def test_scores_that_cannot_be_compared_stand_in_tables_of_their_own(run: Scored
 
 
 def test_a_card_says_size_and_frames_and_nothing_is_guessed(run: ScoredRun) -> None:
-    card = {"model": {"parameters": 8_290_000_000}, "frames": {"frames": "16: of the task"}}
+    card: Sections = {"model": {"parameters": 8_290_000_000}, "frames": {"frames": "16: of the task"}}
     known, by_rate = replace(run, card=card), replace(run, card={"frames": {"frames": "not set", "fps": 2}})
     found = [(one.size, one.size_range, one.frames) for one in name_scored([known, by_rate], ["one", "7B"])]
     assert found == [("8.3B", "4B to 10B", "16"), ("not known", "not known", "2 fps")]

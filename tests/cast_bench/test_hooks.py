@@ -212,8 +212,8 @@ def restored(
     state.kind.restore(
         state, docs, [{"record": {"fields": one}, **line} for one in (fields if len(fields) == 3 else fields * 3)]
     )
-    settings: EvidenceSettings = state.settings
-    return settings
+    assert isinstance(state.settings, EvidenceSettings)
+    return state.settings
 
 
 def test_a_log_says_how_boxes_are_read_and_questions_asked_and_the_environment_wins(

@@ -35,7 +35,7 @@ def joined(found: SavedResponses, *asked: QuestionText) -> tuple[str | None, lis
     items = {f"{place:02}": one for place, one in enumerate(asked)}
     message = found.join({"task": items}, Path("p.jsonl"))
     replies = [found.find("task", item_id) for item_id in items]
-    return message, [reply and reply.text for reply in replies]
+    return message, [reply.text if reply else None for reply in replies]
 
 
 def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> None:

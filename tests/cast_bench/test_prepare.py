@@ -41,7 +41,7 @@ TIMES = json.loads((Path(__file__).parents[1] / "utils/answers/evidence/cases/ti
 
 
 def rows_of_table() -> list[dict[str, Any]]:
-    return load_table("cast_bench", "test", require_clips=False).to_list()
+    return list(load_table("cast_bench", "test", require_clips=False))
 
 
 def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:

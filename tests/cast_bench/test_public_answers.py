@@ -34,7 +34,7 @@ Y_FIRST = ("Gemini-3.1-pro", "Gemini-3.5-flash")
 PRINTED = {"accuracy": "qa_accuracy", "faithful": "faithful", "im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
 """Our scores, and what the leaderboard calls them."""
 SHAPES = tuple(
-    (long, short)[:: 1 if upright else -1]
+    (short, long) if upright else (long, short)
     for short, long in ((480, 640), (480, 854), (720, 1280), (1080, 1920), (1440, 2560), (2160, 3840))
     for upright in (False, True)
 )

@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from expected import Expected
@@ -36,7 +37,7 @@ def test_both_splits_from_every_shape_of_the_release(tmp_path: Path, expected: E
     packed = zip_folder(release, tmp_path / "packed" / "CausalVQA.zip")
     bare = Path(shutil.make_archive(str(tmp_path / "bare" / "CausalVQA"), "zip", release))
     copied = shutil.copytree(release, tmp_path / "data")
-    tables = []
+    tables: list[Any] = []
     for source in (release, tmp_path, copied, packed, bare):
         with at(tmp_path / "homes" / str(len(tables))):
             prepared = prepare(source)
@@ -77,7 +78,7 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path) -> Non
     assert prepare(release)["debug"].missing, "a clip that cannot be opened counts as missing"
 
 
-def items_of(**changes: str) -> list[Mapping[str, str]]:
+def items_of(**changes: str) -> list[dict[str, Any]]:
     """The two items of a question with other cells, or with a further one."""
     row = {**QUESTION, **changes}
     items, problems = read_items("debug", f"{','.join(row)}\n{','.join(row.values())}\n".encode("utf-8-sig"))

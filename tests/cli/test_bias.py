@@ -16,7 +16,7 @@ from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.report.shortcut_tables import read_choice_sets
 
 pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
-WHERE = {"interaction": "H2H", "level": "L1"}
+WHERE: dict[str, Any] = {"interaction": "H2H", "level": "L1"}
 
 
 def shown(*arguments: str) -> str:

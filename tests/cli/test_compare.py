@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ def test_a_page_of_two_runs_has_the_same_table_and_one_of_many_compares_with_the
 
 
 PAIRED = "causalvqa_paired"
-CARD = {
+CARD: dict[str, Mapping[str, object]] = {
     f"task {PAIRED}": {
         "official prompt": "no", "extractor": "a letter", "generation": '{"max_new_tokens": 16, "temperature": 0}',
     },

@@ -32,7 +32,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         printed("sample", "mvp", "--out", folder / "sample", "--prepare")
         clip = folder / "home/mvp/videos/mini/ssv2" / f"{LONG}.mp4"
-        frames = np.stack(PyavFrames(clip).read([*range(28), 27, 27]))
+        frames = PyavFrames(clip).read([*range(28), 27, 27])
         clip.unlink()
         write_clip(clip, frames)
         yield folder

@@ -122,7 +122,7 @@ def test_refusals(tmp_path: Path, expected: Expected) -> None:
 def test_pages_of_every_mode_are_answered_by_keys(tmp_path: Path) -> None:
     source = write_sample_run(tmp_path / "model", ["countervqa"], lambda task, doc: "No. First, it stops.")
     keys = {"answer": "n", "links": "y", "difficulty": "4n", "readability": "3"}
-    given = {
+    given: dict[str, dict[str, object]] = {
         "answer": {"choice": "NO"},
         "links": {"choice": "VALID"},
         "difficulty": {"ratings": {"difficulty": "4", "grounded": "no"}},

@@ -13,11 +13,13 @@ import pytest
 from commands import call, printed
 from expected import Expected
 from hook_runs import FILES, MVP_MINI, write_hook_run
-from submission_world import CAST_BENCH, EVERY, YOCAUSAL, Line, with_log
+from submission_world import EVERY, Line, with_log
 
+from lmms_eval_tasks.cast_bench.card import CARD as CAST_BENCH
 from lmms_eval_tasks.finished import submit as leaderboard
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.card import SplitFacts
+from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL
 
 NAME = "physical-reasoning"
 WRITTEN = {"causalvqa": "causalvqa", "intphys2": "intphys2", "mvp_mini": "mvp"}

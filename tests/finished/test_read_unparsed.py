@@ -94,7 +94,7 @@ def scores_of(run: Path) -> dict[str, Any]:
 def answer(doc: Doc) -> str:
     """The right answer as the prompt asks for it, and in every third item another."""
     named = {"yes": "Yes", "no": "No"} | ({"A": "Yes", "B": "No"} if "coding" in doc else {})
-    right = named.get(doc["answer"], doc["answer"])
+    right = named.get(doc["answer"]) or str(doc["answer"])
     others = {"Yes": "No", "No": "Yes", "A": "B"}
     return others.get(right, "A") if sum(map(ord, doc["item_id"])) % 3 == 0 else right
 
@@ -133,11 +133,11 @@ def test_scores_with_what_a_judge_reads_stand_beside_ours_and_the_official_ones(
     for table in tables:
         task = table.title.partition(":")[0]
         for _, title, *cells in table.rows:
-            ours, official, judged = (
+            ours, official, by_judge = (
                 (one.value, one.low, one.high) if isinstance(one, Number) else () for one in cells
             )
             values = [tuple(parts[name][task][title][key] for key in ("value", "low", "high")) for name in parts]
-            assert [ours, judged] == values
+            assert [ours, by_judge] == values
             names = {score["metric"]: score for score in parts["ours"][task].values()}
             by_script = names.get(f"{parts['ours'][task][title]['metric']}_official")
             assert official == ((by_script and tuple(by_script[key] for key in ("value", "low", "high"))) or ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -84,7 +85,7 @@ def test_what_cannot_be_submitted(monkeypatch: pytest.MonkeyPatch, expected: Exp
         third["record"] |= {"unscored_reason": "no clip", "data_set": {"kind": "sample"}}
         return [first, second, third]
 
-    def unlike(doc: dict[str, Any]) -> str:
+    def unlike(doc: Mapping[str, Any]) -> str:
         if doc["item_id"] == "animal_1":
             return "It is played forward."
         return losses(doc).replace("0" * 16, "1" * 16) if doc["item_id"] == "human_2" else losses(doc)
@@ -96,13 +97,14 @@ def test_what_cannot_be_submitted(monkeypatch: pytest.MonkeyPatch, expected: Exp
     (log,) = shutil.copytree(run, Path("bytes")).glob("*_samples_causalvqa_paired.jsonl")
     log.write_bytes(b"\xff" + log.read_bytes())
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
-    for folder, said in {
+    runs: dict[str, dict[str, Answer]] = {
         "debug": {"causalvqa_debug_paired": choose("A")},
         "silent": {"yocausal": lambda doc: "?"},
         "unlike": {"yocausal": unlike},
         "open": {"cast_bench_open": choose("A")},
         "vlm": {"yocausal_vlm": choose("A")},
-    }.items():
+    }
+    for folder, said in runs.items():
         write_hook_run(Path(folder), said)
     asked = (
         "causalvqa spoilt", "causalvqa doubled", "causalvqa bytes", "cast_bench old", "causalvqa debug --split test",
@@ -225,7 +227,8 @@ def test_what_cannot_be_written_ends_no_run(
         rows = [state.process_results(doc, ["(A)"])[SUBMISSION_ROWS] for doc in docs_of(state)]
         if gone:
             monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "empty"))
-        return aggregations(state)[SUBMISSION_ROWS](rows, SimpleNamespace(output_path=str(out)))
+        ended: int | None = aggregations(state)[SUBMISSION_ROWS](rows, SimpleNamespace(output_path=str(out)))
+        return ended
 
     def end_all(out: Path) -> list[int | None]:
         evaluation = Evaluation(clips_needed=False)

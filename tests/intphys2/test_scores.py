@@ -27,7 +27,7 @@ from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF, heldout_item
 from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, asks_for_digit, grade, official_answer, read_settings
 from lmms_eval_tasks.prompting import imported, sha256
 from lmms_eval_tasks.utils.answers.plausible import IMPOSSIBLE, POSSIBLE, read_plausibility
-from lmms_eval_tasks.utils.data.card import DataSet
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.submission.form import Table
 
 KINDS = ("1_Possible", "1_Impossible", "2_Possible", "2_Impossible")
@@ -173,7 +173,7 @@ def test_the_file_of_a_run_is_taken_in_any_order_and_lines_of_another_form_are_r
     tmp_path: Path, expected: Expected
 ) -> None:
     ids = [name * 64 for name in "abc"]
-    table = Table("heldout", heldout_items(ids), DataSet(kind="official", items=3, of=3))
+    table = Table("heldout", heldout_items(ids), DataSet(kind=SetKind.OFFICIAL, items=3, of=3))
     entries = [
         grade({**row, "asked": True}, said, context("{question}"))
         for row, said in zip(table.rows, ("Yes.", "Not possible.", "Hmm"), strict=True)

@@ -13,6 +13,7 @@ import shutil
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import av
@@ -112,7 +113,7 @@ def episode(pictures: Sequence[bytes], steps: int | None = None) -> bytes:
     for name, values in features.items():
         feature = message.features.feature[name]
         (feature.bytes_list if isinstance(values[0], bytes) else feature.int64_list).value.extend(values)
-    return message.SerializeToString(deterministic=True)
+    return bytes(message.SerializeToString(deterministic=True))
 
 
 def framed(data: bytes) -> bytes:
@@ -229,7 +230,7 @@ def test_clips_have_the_pictures_and_times_of_their_sources(tmp_path: Path) -> N
     pictures, times = decoded(made(tmp_path, webm_clip(source)))
     original, at = decoded(source)
     assert len(pictures) == len(original) == 9 and pictures[0].shape == (24, 43, 3)
-    assert np.abs(np.int16(pictures) - np.int16(original)).mean() < 3
+    assert np.abs(np.asarray(pictures, np.int16) - np.asarray(original, np.int16)).mean() < 3
     assert times == [time - at[0] for time in at]
     pictures, times = decoded(made(tmp_path, scene_clip(write_scene(tmp_path / "scene"))))
     assert times == [Fraction(number, 24) for number in range(100)]
@@ -328,7 +329,7 @@ def test_records_are_found_and_faults_are_named(tmp_path: Path, expected: Expect
         episode([png(1), png(1, width=30)]),
     ):  # fmt: skip
         (record,) = index_records(write_records(tmp_path / "x", episode_data))
-        messages.append(raised(lambda record=record: list(read_frames(record))))
+        messages.append(raised(partial(list, read_frames(record))))
     expected("\n".join(messages))
 
 
@@ -450,7 +451,7 @@ def test_faults_that_are_seen_before_any_clip_is_decoded(
     messages = []
 
     def refuse(*options: str) -> None:
-        message = raised(lambda: prepare(None, str(originals / "snapshot"), raw=options))
+        message = raised(lambda: prepare(None, str(originals / "snapshot"), raw=[*options]))
         messages.append(re.sub(r"byte [\d,]+,", "byte N,", message))
 
     (tmp_path / "pt").mkdir()
@@ -492,7 +493,12 @@ def test_what_cannot_be_decoded_leaves_what_was_there_and_what_was_converted_ser
         path.write_bytes(content)
     begun: list[Path] = []
     enter = FrameCoder.__enter__
-    monkeypatch.setattr(FrameCoder, "__enter__", lambda coder: (begun.append(coder._path), enter(coder))[1])
+
+    def begin(coder: FrameCoder) -> FrameCoder:
+        begun.append(coder._path)
+        return enter(coder)
+
+    monkeypatch.setattr(FrameCoder, "__enter__", begin)
     # Of six clips four had been converted.
     for split in ("mini", "full"):
         assert prepare(None, snapshot, split, [option(raw)])[split].missing == () and len(begun) == 2

@@ -69,7 +69,7 @@ def host_parser() -> argparse.ArgumentParser:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", ["lmms-eval"])
-        parser, _ = host.parse_eval_args()
+        parser: argparse.ArgumentParser = host.parse_eval_args()[0]
     return parser
 
 
@@ -173,7 +173,7 @@ def table_rows(benchmark: str, columns: int) -> dict[str, list[str]]:
 def published(benchmark: str, table: str, model: str, **named: str) -> float:
     """The first number of a table that the paper prints of a model."""
     found = (row for row in records(benchmark, table) if row["model"].startswith(model))
-    return next(row["value"] for row in found if named.items() <= row.items())
+    return next(float(row["value"]) for row in found if named.items() <= row.items())
 
 
 def test_tables_on_the_pages_are_the_published_numbers_and_the_official_ones() -> None:

@@ -262,7 +262,7 @@ def test_the_numbers_on_statistics(tmp_path: Path) -> None:
     options = share_options(shared.items, 0)
     assert found is not None and found.bounds is not None and people is not None and options is not None
     expected = 7 / 12 * 25 / 36 + 5 / 12 * 11 / 36
-    assert (found.right, found.agreement) == (pytest.approx((7 / 12, 25 / 36)), pytest.approx(8 / 12))
+    assert (*found.right, found.agreement) == pytest.approx((7 / 12, 25 / 36, 8 / 12))
     assert (found.expected, found.kappa) == pytest.approx((expected, (8 / 12 - expected) / (1 - expected)))
     assert found.bounds == pytest.approx(((10 / 36 - expected) / (1 - expected), (32 / 36 - expected) / (1 - expected)))
     by_chance = (25 / 36) ** 2 + (11 / 36) ** 2

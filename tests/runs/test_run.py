@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ RECORD, OTHER = (Record(f"1_{member}", "1", {}, "A", "A", Outcome.CORRECT) for m
 LOG = f"20261121_samples_{TASK}.jsonl"
 
 
-def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) -> Path:
+def write(folder: Path, config: Mapping[str, object], *lines: Mapping[str, object]) -> Path:
     """A run of a task `t` beside a task of others."""
     groups: dict[str, list[str]] = {"both": ["t"], "mixed": ["t", "theirs"], "none": []}
     results = {"configs": {"t": {}, "theirs": {}}, "group_subtasks": groups, "config": config}
@@ -54,8 +55,8 @@ def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
         ({"limit": 8.0, "offset": 0}, "--limit 8"),
         ({"limit": 0.5, "offset": 3}, "--limit 0.5, --offset 3"),
     ]
-    for config, limited in limits:
-        assert read_run(write(tmp_path, config, *lines)).limited == limited
+    for settings, limited in limits:
+        assert read_run(write(tmp_path, settings, *lines)).limited == limited
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path, expected: Expected) -> None:

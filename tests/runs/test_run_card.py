@@ -73,8 +73,8 @@ def test_what_a_difference_means(expected: Expected) -> None:
     other = changed("software", "torch", "2.1") | {"seeds": {"random": 1}}
     assert [one.weight for one in differences([CARD, other])] == [Weight.MATTERS, Weight.ENVIRONMENT]
     assert weight_of("new section", "new field") is weight_of("frames", "new field") is Weight.MATTERS
-    lines, names = [(one.section, one.name) for one in FIELDS], [one.public for one in FIELDS if one.public]
-    assert len(lines) == len({*lines}) and len(names) == len({*names}), "a field has one line and one public name"
+    places, names = [(one.section, one.name) for one in FIELDS], [one.public for one in FIELDS if one.public]
+    assert len(places) == len({*places}) and len(names) == len({*names}), "a field has one line and one public name"
 
 
 def test_how_a_difference_is_written() -> None:

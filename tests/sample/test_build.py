@@ -105,12 +105,12 @@ def test_everything_is_marked_small_and_can_be_decoded_and_whatever_can_be_built
             frames = decode(clip)
             assert frames.shape[1:] == (144, 192, 3)
             assert 8 <= len(frames) <= 96 and clip.stat().st_size < 60_000
-    folders = {path.parent.parent.name: path.parent for path in sample.glob("*/build/build.yaml")}
-    assert set(folders) == set(PLAYERS) == set(BUILDERS.found)
-    for name, folder in folders.items():
-        assert type(player_of(folder)) is PLAYERS[name]
+    builds = {path.parent.parent.name: path.parent for path in sample.glob("*/build/build.yaml")}
+    assert set(builds) == set(PLAYERS) == set(BUILDERS.found)
+    for name, build in builds.items():
+        assert type(player_of(build)) is PLAYERS[name]
         # Without an address, so that a build finds the stand-in where it listens by itself.
-        assert "url" not in str(yaml.safe_load((folder / "build.yaml").read_text(encoding="utf-8")))
+        assert "url" not in str(yaml.safe_load((build / "build.yaml").read_text(encoding="utf-8")))
 
 
 @pytest.mark.slow

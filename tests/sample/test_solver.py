@@ -48,7 +48,7 @@ class Item(NamedTuple):
         return str(json.loads(answer)["answer_choice"]) if answer.startswith("{") else answer
 
     def is_right(self, *shown: Any, **how: Any) -> bool:
-        return self.said(*shown, **how) == self.doc["answer"]
+        return self.said(*shown, **how) == str(self.doc["answer"])
 
 
 Items = list[Item]

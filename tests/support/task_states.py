@@ -21,7 +21,7 @@ class BoundState(TaskState):
     doc_to_visual: Callable[[Mapping[str, Any]], list[Any]]
     doc_to_text: Callable[..., str]
     doc_to_target: Callable[[Mapping[str, Any]], str]
-    process_results: Callable[..., Mapping[str, Any]]
+    process_results: Callable[..., dict[str, Any]]
 
     def __init__(self, task: str, evaluation: Evaluation) -> None:
         known = registry().find_task(task)
@@ -66,6 +66,6 @@ def docs_of(state: BoundState) -> list[dict[str, Any]]:
     return [dict(doc) for doc in state.process_docs(None)]
 
 
-def aggregations(state: BoundState) -> dict[str, Callable[..., Any]]:
+def aggregations(state: BoundState) -> dict[str, Any]:
     """Score to what its YAML names as its aggregation, bound."""
     return {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}

@@ -12,7 +12,7 @@ import yaml
 from commands import Done, call
 from expected import Expected
 from fake_swift import FakeSwift
-from judge_server import Fail, JudgeServer, Say
+from judge_server import Fail, JudgeServer, Say, in_turn
 from releases import write_clip
 from task_states import task_state
 
@@ -452,7 +452,7 @@ def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(training
         said = json.dumps({"reasoning": reasoning, "answer": "No"})
         said = "I would rather not." if reasoning is None else said
         said = said.replace('"No"', '"No. It would have stayed inside."') if outcome == "no verdict" else said
-        with JudgeServer(lambda prompt, before, said=said: Say(said)) as server:
+        with JudgeServer(in_turn([Say(said)])) as server:
             told = cot(training, server, "--frames", "1")
         assert "exit status 1" in told and outcome in told
         assert not (training.source.parent / "cot" / "cot.jsonl").exists()

@@ -36,8 +36,9 @@ from lmms_eval_tasks.yocausal.hooks import PairFields
 from lmms_eval_tasks.yocausal.result_file import build_result, check
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
-SCORES = registry().find_task("yocausal").kind.metrics
+SCORES = registry().tasks["yocausal"].kind.metrics
 Items = dict[str, Any]
+WHOLE = DataSet(kind=SetKind.OFFICIAL)
 
 
 def doc(item_id: str = "animal_1", **changes: Any) -> Items:
@@ -82,7 +83,7 @@ def finish(items: Sequence[Items], output_path: Path | None = None) -> tuple[int
     return rows, [line for line in logged if line.startswith("yocausal: ")]
 
 
-CHANGES = (
+CHANGES: tuple[dict[str, Any], ...] = (
     {"losses": None},
     {"losses": {"forward": [], "backward": []}, "windows": []},
     {"losses": {"forward": [[1.0, 1.0]], "backward": [[1.0]]}},
@@ -156,7 +157,7 @@ def test_the_result_file_and_what_a_run_ends_with(
 ) -> None:
     rows, found = gathered()
     items = [submission for one in found if (submission := submitted(one))]
-    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, False))
+    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, WHOLE))
     number, warnings = finish(found[::-1], tmp_path)
     assert number == 5 and finish(found)[0] is None and finish(found[:1]) == (None, [])
     expected("\n".join(warnings))
@@ -185,7 +186,7 @@ def test_a_run_that_went_on_after_an_upgrade_names_every_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
     rows = [doc(f"animal_{number}") for number in (1, 2, 3)]
-    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, False))
+    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, WHOLE))
 
     def ended(*used: dict[str, str]) -> tuple[dict[str, str], list[str]]:
         said = [answer(row["item_id"], versions=of_row) for row, of_row in zip(rows, used, strict=True)]

@@ -132,7 +132,8 @@ def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
     first, second = sum(one for one, _ in pairs), sum(other for _, other in pairs)
     both = sum(one and other for one, other in pairs)
     f1 = f1_score(pairs)
-    tau = correlate(*({number: pair[side] for number, pair in enumerate(pairs)} for side in (0, 1))).tau
+    one, other = ({str(number): float(pair[side]) for number, pair in enumerate(pairs)} for side in (0, 1))
+    tau = correlate(one, other).tau
     if first and second and both:
         precision, recall = both / second, both / first
         assert f1 == pytest.approx(100 * 2 * precision * recall / (precision + recall))

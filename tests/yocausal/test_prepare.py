@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from expected import Expected
+from numpy.typing import NDArray
 from refusals import refusal
 from releases import contents
 from small_clips import falling_ball
@@ -29,7 +30,7 @@ SIDES = {"video_path_forward": "fwd", "video_path_backward": "bwd"}
 
 
 def table() -> list[dict[str, Any]]:
-    return pyarrow.parquet.read_table(benchmark_dir("yocausal") / "test.parquet").to_pylist()
+    return list(pyarrow.parquet.read_table(benchmark_dir("yocausal") / "test.parquet").to_pylist())
 
 
 @pytest.mark.slow
@@ -106,9 +107,9 @@ def videos(tmp_path: Path) -> Path:
     return folder
 
 
-def pictures(path: Path) -> np.ndarray:
+def pictures(path: Path) -> NDArray[np.uint8]:
     reader = decord.VideoReader(str(path))
-    return reader.get_batch(range(len(reader))).asnumpy()
+    return np.asarray(reader.get_batch(range(len(reader))).asnumpy())
 
 
 def test_own_videos_are_reversed_without_loss_and_the_same_each_time(

@@ -98,7 +98,8 @@ def test_the_published_order_goes_with_parameters_and_release_dates() -> None:
     # Printed 0.688 (p 0.0093) and 0.5958 (p 0.0316): which days and parameter counts were used is not known.
     found = (parameters.pearson, parameters.pearson_p, released.pearson, released.pearson_p)
     in_table = ((0.688, 2e-3), (0.0093, 3e-4), (0.5958, 8e-3), (0.0316, 4e-3))
-    assert found == tuple(pytest.approx(value, abs=within) for value, within in in_table)
+    for number, (value, within) in zip(found, in_table, strict=True):
+        assert number == pytest.approx(value, abs=within)
 
 
 def test_a_correlation_of_too_little_is_none_and_equal_models_share_a_rank() -> None:

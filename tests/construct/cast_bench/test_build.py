@@ -275,7 +275,7 @@ def test_a_clip_has_exactly_so_many_questions(config: CastBenchConfig, tmp_path:
         said.append((name, [row.question for row in left], why, asked))
     few, many = (f"another number of questions than asked for: {number} and not 2" for number in (1, 3))
     none, unknown = few.replace(": 1", ": 0"), "unknown type of question: Trick question"
-    three = [(2, [], []), (2, [], [few]), (2, [], [few, few])]
+    three: list[tuple[int, list[str], list[str]]] = [(2, [], []), (2, [], [few]), (2, [], [few, few])]
     assert said == [
         ("one, three, two", ["Why 0?", "Why 1?"], "kept", [(2, [], []), (2, [], [few]), (2, [], [few, many])]),
         ("one of two is unfit", ["Why 0?", "Why not?"], "kept", [(2, [], []), (1, ["Why 0?"], [unknown])]),
@@ -455,7 +455,7 @@ def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, exp
     good = {"item_id": "c_1", "version": version, "annotator": "a001", "discarded": False}
     good |= {"question": "What then?", "options": list(texts), "entries": [entry]}
     lines = []
-    for name, changes in {
+    revisions: dict[str, dict[str, object]] = {
         "good": {},
         "discarded": {"discarded": True},
         "version": {"version": "0" * 16},
@@ -466,7 +466,8 @@ def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, exp
         "ghost": {"entries": [{**entry, "name": "ghost"}]},
         "late": {"entries": [{**entry, "end": "09:00"}]},
         "no box": {"entries": [{**entry, "name": "blue_block", "start": "00:03", "end": "00:03"}]},
-    }.items():
+    }
+    for name, changes in revisions.items():
         revision, removed = Revision.model_validate({**good, **changes}), dict[str, Removed]()
         revised = apply_revisions.given({revision.version: revision}).run([row], removed.__setitem__)
         lines.append(f"{name}: {removed.get('c#1', 'kept')}")

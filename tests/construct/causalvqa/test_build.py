@@ -111,8 +111,8 @@ def config(folder: Path, **values: Any) -> PairBuildConfig:
 
 
 def asked_about(kind: str = "planning", end: float = 2.0) -> QuestionPair:
-    said = {"question": "so what comes next", "answer": "its a ball rolling"}
-    return QuestionPair(id="q", clip="a.mp4", start=0.0, end=end, type=kind, **said)
+    question, answer = "so what comes next", "its a ball rolling"
+    return QuestionPair(id="q", clip="a.mp4", start=0.0, end=end, type=kind, question=question, answer=answer)
 
 
 def build_one(clips: Path, folder: Path, row: QuestionPair, **says: Any) -> tuple[list[Any], str, Played]:

@@ -121,6 +121,7 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
 
     before = study.rows()
     whole = clip_seconds(study.folder / "out/release/debug/videos" / before[MEDIUM]["renamed_video"])
+    assert whole is not None
     asked = len(study.played.asked)
     reviewing = f'reviews=["{study.ask("reviews", "review", 2, review)}"]'
     removed = study.build(reviewing)

@@ -151,7 +151,7 @@ def test_the_commands_and_a_key_that_is_set(given: dict[str, Any], tmp_path: Pat
 
 
 def write_links(path: Path, **takes: str) -> Path:
-    links = {take: [{"from": a, "to": b} for a, b in pairs.split()] for take, pairs in takes.items()}
+    links = {take: [{"from": pair[0], "to": pair[1]} for pair in pairs.split()] for take, pairs in takes.items()}
     path.write_text(json.dumps(links))
     return path
 
@@ -161,7 +161,7 @@ def write_graphs(path: Path, *takes: tuple[str, str, str]) -> Path:
     lines = []
     for take, actions, pairs in takes:
         listed = [{"id": name, "start": float(place), "text": name} for place, name in enumerate(actions)]
-        links = [{"cause": a, "effect": b} for a, b in pairs.split()]
+        links = [{"cause": pair[0], "effect": pair[1]} for pair in pairs.split()]
         lines.append(json.dumps({"clip": f"{take}.mp4", "actions": listed, "links": links}) + "\n")
     path.write_text("".join(lines))
     return path

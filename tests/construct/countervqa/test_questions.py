@@ -123,7 +123,7 @@ def test_every_question_follows_from_its_graph(
 
 
 def _related(links: nx.DiGraph, one: str, other: str) -> bool:
-    return nx.has_path(links, one, other) or links.has_edge(other, one)
+    return bool(nx.has_path(links, one, other) or links.has_edge(other, one))
 
 
 def test_half_of_a_level_is_by_our_rules_where_there_are_enough() -> None:
@@ -302,7 +302,7 @@ def test_a_checker_finds_what_does_not_follow() -> None:
         (1, "yes", "adjacent_unlinked", "b", "a"), (2, "no", "path", "b", "a"), (2, "no", "path", "d", "a"),
         (2, "yes", "disconnected", "c", "a"), (2, "yes", "disconnected", "d", "c"),
     ):  # fmt: skip
-        assert faults(*wrong) == 1  # type: ignore[arg-type]
+        assert faults(*wrong) == 1
     assert faults(3, "yes", "absent", "d", absent_action="does A, c!") == 1
     assert faults(3, "yes", "absent", None, goal="tea", **away)
     assert faults(3, "yes", "absent_goal", "d", **away) == 1

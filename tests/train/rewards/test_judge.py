@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from judge_server import Fail, JudgeServer, Say, nobody
+from judge_server import Fail, JudgeServer, Say, in_turn, nobody
 from releases import write_clip
 
 from lmms_eval_tasks.train.rewards.judged import RewardJudge, read_grade
@@ -65,7 +65,8 @@ def test_the_grade_over_ten_is_the_reward(monkeypatch: pytest.MonkeyPatch, name:
 def test_without_a_grade_there_is_no_reward(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    for number, reply in enumerate((Fail(500), Fail(401), Say("10"), Say("Sure!"), Say(""))):
+    replies: tuple[Say | Fail, ...] = (Fail(500), Fail(401), Say("10"), Say("Sure!"), Say(""))
+    for number, reply in enumerate(replies):
 
         def script(prompt: str, before: int, reply: Say | Fail = reply) -> Say | Fail:
             return Say('{"grade": 1}') if "Nothing happens." in prompt else reply
@@ -117,7 +118,7 @@ def test_a_judge_that_is_not_named_is_asked_for(monkeypatch: pytest.MonkeyPatch)
 def test_a_judge_that_does_not_reply_ends_a_training_at_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server refuses for good, such as a wrong key, is asked for once; else it may be but busy."""
     for status, requests in ((401, 1), (404, 1), (429, 3), (500, 3)):
-        with JudgeServer(lambda prompt, before, status=status: Fail(status)) as server:
+        with JudgeServer(in_turn([Fail(status)])) as server:
             with pytest.raises(RuntimeError, match=rf"judge small at [^\n]*{status}[^\n]*\nRemedy: set LMMS_EVAL"):
                 open_judge(monkeypatch, server.url)
             assert len(server.heads) == requests

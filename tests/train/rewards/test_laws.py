@@ -30,8 +30,13 @@ GROUPS = list(read_formed())
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_a_better_answer_earns_more(group: OrderedGroup) -> None:
     reward = REWARDS["graph" if group.reward == "combined" else group.reward]
-    levels = [[reward(answer, group.sample) for answer in level] for level in group.levels]
-    assert all(value is not None and 0.0 <= value <= 1.0 for level in levels for value in level)
+
+    def earned(answer: str) -> float:
+        value = reward(answer, group.sample)
+        assert value is not None and 0.0 <= value <= 1.0, answer
+        return value
+
+    levels = [list(map(earned, level)) for level in group.levels]
     # What claims nothing and what claims only wrong things both earn nothing.
     assert all(min(better) > max(worse) or not any((*better, *worse)) for better, worse in pairwise(levels)), levels
     assert any(levels[0])

@@ -115,7 +115,7 @@ WORDS_FILE = Path(choice_letters.__file__).with_name("words.json")
 @pytest.mark.parametrize(("table", "index"), RULES)
 def test_a_rule_decides_its_example(table: str, index: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = list(TABLES[table].rules)
-    verdicts = []
+    verdicts: list[Any] = []
 
     def then(mention: choice_letters.Mention, at: int) -> Any:
         verdict = rule.then if isinstance(rule.then, str) else rule.then(mention, at)

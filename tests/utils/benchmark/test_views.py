@@ -35,7 +35,7 @@ def test_single_frames_are_one_family_and_both_passes_with_captions_are() -> Non
     kind = next(task.kind for task in registry().tasks.values() if "video_only" in task.kind.views)
     for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"views": (Masked.ending,)}):
         with pytest.raises(ValueError, match="Expected"):
-            replace(kind, **wrong)  # type: ignore[arg-type]
+            replace(kind, **wrong)
 
 
 LISTED = [(name, view) for name, task in registry().tasks.items() for view in task.kind.views]

@@ -111,9 +111,10 @@ def message_of(issues: Problems) -> str:
 def test_rows_and_objects_of_a_form_with_their_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
-    path, messages = tmp_path / "f", []
+    path = tmp_path / "f"
+    messages: list[str] = []
 
-    def read(text: str) -> list[tuple[str, RowForm]]:
+    def read(text: str) -> list[tuple[str, Named]]:
         path.write_text(text, encoding="utf-8")
         issues = Problems()
         rows = list(read_rows(path, Named, issues))
@@ -121,7 +122,7 @@ def test_rows_and_objects_of_a_form_with_their_places(
         return rows
 
     rows = read('{"name": "a"}\n{"name": 1}\n  {"name": "\u2028"} \n{"name": "b"}')
-    assert [(where, row.name) for where, row in rows] == [("line 1", "a"), ("line 3", "\u2028"), ("line 4", "b")]  # type: ignore[attr-defined]
+    assert [(where, row.name) for where, row in rows] == [("line 1", "a"), ("line 3", "\u2028"), ("line 4", "b")]
     for field in ("clips", "pair"):
         assert not read(
             "".join(f'{{"name": "a", "{field}": {value}}}\n' for value in ('["a"]', '["a", "b", "c", "d"]'))
@@ -169,7 +170,7 @@ def test_a_column_may_have_another_name_and_a_missing_one_is_said_once(expected:
 
 
 def test_json_that_is_not_of_its_form(expected: Expected) -> None:
-    messages = []
+    messages: list[str] = []
     wrong = [b"", b"{}", b"[]", b"[7]", b'[{"id": 1, "name": "A"}, {"id": "1", "name": "B"}]']
     lines = [b"\n\n", b'\n{"id"', b'{"name": "A"}', b'{"id": 1, "name": null}', b'{"id": 0, "name": 7}']
     lines += [b'{"id": 1, "name": "A", "years": [1, "x"]}']

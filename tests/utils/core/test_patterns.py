@@ -34,7 +34,7 @@ def test_a_late_pattern_is_compiled_when_it_is_first_used() -> None:
 
 def _late(value: object) -> Iterator[re.Pattern[str]]:
     if type(value) is type(late_pattern("")):
-        yield value  # type: ignore[misc]
+        yield value
     elif isinstance(value, tuple | dict):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _late(part)

@@ -8,12 +8,13 @@ import pwd
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from expected import Expected
 from locks import held_by_another_process
 from refusals import refusal
-from releases import QUESTION, write_causalvqa
+from releases import QUESTION, Row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.host.checks import describe_unready
@@ -21,7 +22,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core import files as swapping
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import FullDisk, name_full_disk, swap
+from lmms_eval_tasks.utils.core.files import FullDisk, file_sha256, name_full_disk, swap
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, home, media_path, read_manifest, table_path
 from lmms_eval_tasks.utils.data.prepare import preparing
@@ -124,8 +125,14 @@ def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
     for split in ("debug", "test"):
         prepare(write_causalvqa(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]))
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
-    search, searches = home_module.absent_clips, []
-    monkeypatch.setattr(home_module, "absent_clips", lambda *asked: searches.append(asked[1]) or search(*asked))
+    search = home_module.absent_clips
+    searches: list[str] = []
+
+    def note_search(*asked: Any) -> Any:
+        searches.append(asked[1])
+        return search(*asked)
+
+    monkeypatch.setattr(home_module, "absent_clips", note_search)
     with caplog.at_level(logging.WARNING):
         evaluation = Evaluation()
         for _ in range(3):
@@ -142,7 +149,7 @@ def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
 OTHER = {**QUESTION, "qid": "q9"}
 
 
-def prepared(tmp_path: Path, *questions: dict[str, object]) -> Path:
+def prepared(tmp_path: Path, *questions: Row) -> Path:
     prepare(write_causalvqa(tmp_path, "debug", list(questions)))
     return benchmark_dir("causalvqa")
 
@@ -187,13 +194,13 @@ def test_a_table_that_is_replaced_while_it_is_read_is_read_again(
     shutil.copytree(current, home / "two_questions", symlinks=True)
     with preparing(replace=True):
         prepared(tmp_path / "again", QUESTION)
-    sha256, swaps = home_module.file_sha256, []
+    swaps: list[Path] = []
 
     def swapped_meanwhile(path: Path) -> str:
         if not swaps:
             swaps.append(path)
             swap(home / "two_questions", current)
-        return sha256(path)
+        return file_sha256(path)
 
     monkeypatch.setattr(home_module, "file_sha256", swapped_meanwhile)
     assert len(load_table("causalvqa", "debug")) == 4

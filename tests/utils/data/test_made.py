@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from math import ceil
@@ -69,7 +70,9 @@ def assert_shown(made: MadeClip, source: NDArray[np.uint8], numbered: bool = Tru
 
 
 @pytest.mark.parametrize("make", [show_reversed, show_shuffled])
-def test_a_made_clip_has_all_frames_in_its_order_for_every_reader(make, clip: Path, store: ClipStore) -> None:
+def test_a_made_clip_has_all_frames_in_its_order_for_every_reader(
+    make: Callable[[Path, ClipStore], MadeClip], clip: Path, store: ClipStore
+) -> None:
     made = make(clip, store)
     assert sorted(made.frames) == list(range(COUNT))
     assert (made.frames == tuple(reversed(range(COUNT)))) == (make is show_reversed)

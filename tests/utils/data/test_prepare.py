@@ -18,7 +18,7 @@ import pyarrow
 import pytest
 from expected import Expected
 from refusals import refusal
-from releases import QUESTION, write_causalvqa
+from releases import QUESTION, Row, write_causalvqa
 from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.benchmark import CARD, prepare
@@ -32,12 +32,11 @@ from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, Origin,
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.prepare import measure_clips, preparing
 
-Question = dict[str, object]
-OTHER: Question = {**QUESTION, "qid": "q9"}
+OTHER = {**QUESTION, "qid": "q9"}
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def release(folder: Path, *questions: Question, split: str = "debug", sample: bool = False) -> Path:
+def release(folder: Path, *questions: Row, split: str = "debug", sample: bool = False) -> Path:
     source = write_causalvqa(folder, split, list(questions))
     if sample:
         (source / SAMPLE_MARK).write_text("{}")
@@ -100,7 +99,7 @@ def test_real_data_replaces_a_sample_and_says_so_and_any_set_a_damaged_one(
 def test_what_is_not_official_does_not_take_the_place_of_what_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(CARD.splits, "debug", SplitFacts(items=2, groups=1))  # type: ignore[arg-type]
+    monkeypatch.setitem(CARD.splits, "debug", SplitFacts(items=2, groups=1))
     source = release(tmp_path / "one", QUESTION)
     with taken_for_released():
         prepare(source)
@@ -167,7 +166,7 @@ def found_to_be(source: Path | str, levels: tuple[str, ...] = LEVELS, **origin: 
 
 
 def test_rows_that_cannot_be_asked_graded_or_written_are_refused_all_at_once(expected: Expected) -> None:
-    row = {
+    row: dict[str, Any] = {
         "item_id": "right",
         "group_id": "0",
         "question": "Why?",
@@ -278,7 +277,7 @@ def test_the_mark_of_sample_data_is_found(tmp_path: Path) -> None:
 def test_the_cards_of_pairs_agree_with_themselves_and_causalvqas_with_the_paper() -> None:
     for name in ("causalvqa", "mvp"):
         for split, facts in read_card(name).splits.items():
-            assert facts.items == 2 * facts.groups
+            assert facts.groups is not None and facts.items == 2 * facts.groups
             assert sum(facts.strata.values()) == facts.groups or (name, split) == ("mvp", "full")
     totals: Counter[str] = Counter()
     for columns, pairs in read_card("causalvqa").splits["test"].strata.items():

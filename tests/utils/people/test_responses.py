@@ -96,8 +96,8 @@ def test_items_from_a_prepared_table(tmp_path: Path) -> None:
     assert [one.strata for one in asked.values()] == [{"kind": "g"}, {"kind": "g"}, {"kind": "h"}]
     # Items without options are written, and their clips are no strata.
     clips = {"clip": "a", "clip_2": "c"}
-    rows = [{"item_id": item, "group_id": "g", "answer": "3", "options": [], **clips} for item in "12"]
-    assert read(*rows, clips=("clip", "clip_2"))["g", "2"] == AskedQuestion("3", "", {}, written=True, item_id="2")
+    written = [{"item_id": item, "group_id": "g", "answer": "3", "options": [], **clips} for item in "12"]
+    assert read(*written, clips=("clip", "clip_2"))["g", "2"] == AskedQuestion("3", "", {}, written=True, item_id="2")
 
 
 SCALE = Scale("hard", "How hard?", {"1": "Easy", "2": "Hard"})

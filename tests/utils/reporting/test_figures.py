@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib
@@ -104,14 +105,14 @@ def test_what_is_too_long_is_shortened_and_nothing_is_cut_off() -> None:
     for figure in every_figure(LONG):
         canvas = draw(figure).canvas
         canvas.set_dpi(DOTS_PER_INCH)
-        agg = FigureCanvasAgg(canvas)
+        agg: Any = FigureCanvasAgg(canvas)
         agg.draw()
         drawn = [one for one in canvas.findobj(Text) if one.get_text()]
         assert len(drawn) > 2 and any("…" in one.get_text() for one in drawn)
         width, height = canvas.bbox.size
         for one in drawn:
             box = one.get_window_extent(agg.get_renderer())
-            assert box.x0 >= -0.5 and box.x1 <= width + 0.5 and one.get_fontsize() >= SMALL, one
+            assert box.x0 >= -0.5 and box.x1 <= width + 0.5 and float(one.get_fontsize()) >= SMALL, one
             assert box.y0 >= -0.5 and box.y1 <= height + 0.5, one
 
 

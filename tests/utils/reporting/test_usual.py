@@ -12,7 +12,7 @@ import pytest
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.utils.answers.hooks import DEFAULT, OFFICIAL, TaskSettings
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.utils.data.card import Card, Human, SplitFacts
@@ -109,7 +109,7 @@ def test_the_prompt_can_be_chosen_of_what_is_answered_in_words(tmp_path: Path) -
     assert alone.prompt is not None and alone.prompt.fields == {"question"}
     with pytest.raises(InputError, match=r"Expected a prompt with question, .* 'mcq_letter', which has question and"):
         read_task_settings(own, own.kinds["pairs"], {"prompt": "countervqa"}, {PROMPT: "mcq_letter"})
-    losses = TaskKind(METRICS, answer_form="denoising losses", views=())
+    losses = TaskKind(METRICS, answer_form=AnswerForm.LOSSES, views=())
     assert read_task_settings(own, losses, {"prompt": OFFICIAL}, {}) == TaskSettings()
     kept = TaskKind(METRICS, read_settings=lambda kwargs, environment: TaskSettings())
     assert read_task_settings(own, kept, {}, {}).prompt is None

@@ -23,7 +23,8 @@ from lmms_eval_tasks.utils.scoring.bootstrap import (
 
 
 def proportion(right: int, groups: int) -> list[Counts]:
-    return [(100.0, 1.0)] * right + [(0.0, 1.0)] * (groups - right)
+    right_one, wrong_one = (100.0, 1.0), (0.0, 1.0)
+    return [*[right_one] * right, *[wrong_one] * (groups - right)]
 
 
 def test_bca_is_scipys_bca() -> None:

@@ -22,8 +22,9 @@ LOGGED = Record("q", "q", {"part": "big", "kind": "a"}, "A", "A", Outcome.CORREC
 
 
 def grade(response: object, official: str | None = None, **changes: Any) -> Record:
-    own: Any = choice_grader(lambda text: official, lambda row: {"difficulty": "easy"})
-    return own({**ROW, **changes}, response, SimpleNamespace(settings=TaskSettings())).record
+    own = choice_grader(lambda text: official, lambda row: {"difficulty": "easy"})
+    task: Any = SimpleNamespace(settings=TaskSettings())
+    return own({**ROW, **changes}, response, task).record
 
 
 def test_outcomes_and_what_they_count() -> None:
@@ -51,7 +52,9 @@ def test_outcomes_and_what_they_count() -> None:
 
 def test_a_task_letters_options_and_grades_with_and_without_the_own_extractor() -> None:
     assert ask_choice({**ROW, "question": "?"}, TaskSettings(Prompt("own", "{options}"))) == "(A) falls\n(B) stays"
-    context = SimpleNamespace(settings=TaskSettings(read_prompt("mcq_letter")), model=None, judge=lambda schema: None)
+    context: Any = SimpleNamespace(
+        settings=TaskSettings(read_prompt("mcq_letter")), model=None, judge=lambda schema: None
+    )
     row = {**ROW, "part": "big"}
     plain = choice_grader(stratum=lambda row: {"size": row["part"]})(row, "B", context).record
     both = choice_grader(lambda text: text, ("part",), ("options",))(row, "B", context).record

@@ -98,7 +98,7 @@ def test_items_without_pairs_are_compared_by_the_scores_that_need_none() -> None
     found = compare_records({"task": first}, {"task": second}, metrics=[SINGLE_ACCURACY, PAIR_ACCURACY])
     assert (found.groups, found.items, found.left_out, found.without) == (60, 60, {}, (PAIR_ACCURACY,))
     (single,) = found.differences
-    assert (single.groups, single.first, single.second) == (60, 50.0, pytest.approx(200 / 3))
+    assert (single.groups, single.first, single.second) == pytest.approx((60, 50, 200 / 3))
     # Of six in a row the first run alone is right on the fourth, the second alone on the third and the fifth.
     test = group_test(found)
     assert (test.metric, test.groups, test.only_first, test.only_second) == (SINGLE_ACCURACY, 60, 10, 20)

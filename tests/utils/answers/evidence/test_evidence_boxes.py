@@ -156,7 +156,7 @@ def test_limits_are_those_of_the_adapter_and_its_video_reader(width: int, height
         ({"max_pixels": "big"}, None),
     ):  # fmt: skip
         assert qwen_limits(SimpleNamespace(**{**ADAPTER, **changes})) == limits
-    assert qwen_limits(None) is shown_frame((10_000, 20), PixelLimits(3136, 602112)) is None
+    assert qwen_limits(None) is None and shown_frame((10_000, 20), PixelLimits(3136, 602112)) is None
     shown = shown_frame((width, height), PixelLimits(3136, 602112))
     assert shown is not None and shown[0] % FACTOR == shown[1] % FACTOR == 0
     assert 3136 <= shown[0] * shown[1] <= 602112

@@ -86,8 +86,14 @@ def test_diagnosis() -> None:
 def test_what_breaks_the_schema_and_which_letters_are_those_of_the_question() -> None:
     asked: dict[str, Any] = {"instances": [], "answer_choice": "F"}
     assert read_both(json.dumps(asked))[1].schema_valid
-    wrong = ["p", [{"instance_name": 5, "evidences": []}], [{"instance_name": "p", "evidences": [5]}]]
-    for change in (*({"instances": one} for one in wrong), {"answer_choice": "f"}, {"answer_choice": "G"}):
+    wrong: list[dict[str, object]] = [
+        {"instances": "p"},
+        {"instances": [{"instance_name": 5, "evidences": []}]},
+        {"instances": [{"instance_name": "p", "evidences": [5]}]},
+        {"answer_choice": "f"},
+        {"answer_choice": "G"},
+    ]
+    for change in wrong:
         _, diagnosis = read_both(json.dumps({**asked, **change}))
         assert diagnosis.json_valid and not diagnosis.schema_valid
     assert [read_both(json.dumps(asked), letters)[1].answer for letters in ("ABCDEF", "ABCD")] == ["F", None]

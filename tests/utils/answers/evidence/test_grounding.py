@@ -39,8 +39,8 @@ def thing(*spans: tuple[int, int], box: Box = BOX, name: str = "p") -> EvidenceI
 
 
 def grounding(predicted: list[EvidenceInstance], true: list[EvidenceInstance], **options: Any) -> Grounding:
-    spans = ([one.timeline() for one in instances] for instances in (predicted, true))
-    return ground_evidence(*spans, GroundingSettings(**options))
+    answered, keyed = ([one.timeline() for one in instances] for instances in (predicted, true))
+    return ground_evidence(answered, keyed, GroundingSettings(**options))
 
 
 @pytest.fixture(scope="module")
