@@ -84,7 +84,7 @@ def main() -> None:
     sizes = CARD.splits["test"].strata
     rng = np.random.default_rng(0)
     right = [rng.binomial(1, 0.5, size).astype(float) for size in sizes.values()]
-    members = breakdown_members(list(sizes))
+    members = breakdown_members([(kind, difficulty) for kind, difficulty in sizes])
     print(f"{sum(sizes.values())} pairs, {len(sizes)} strata, {len(members)} scores, {options.draws:,} draws")
     large = [index for index, strata in enumerate(members) if sum(len(right[one]) for one in strata) >= 67]
     rival, held, theirs = measured(partial(resample, right, members, options.draws, 0), options.rounds)

@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from measuring import Options, print_ratio
-from reward_attacks import OTHER, honest_answer
+from reward_attacks import honest_answer
 from scipy import stats
 from swift_trainings import SHOWN, add_environment, check_environment, run, tiny_model, write_set
 
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.train.countervqa.training_set import read_set, reward_items
 from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, write_answer
+from lmms_eval_tasks.train.rewards.best_answer import OTHER
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
 from lmms_eval_tasks.train.stages.commands import read_curves, spark_line
 from lmms_eval_tasks.train.stages.stage import log_path

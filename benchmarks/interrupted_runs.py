@@ -148,7 +148,7 @@ def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int
     """
     from kept_answers import kept_answers
 
-    def kept(out: Path) -> dict[str, tuple[str, int]]:
+    def kept(out: Path) -> dict[str, dict[str, Any]]:
         return kept_answers(out / "answers")
 
     whole = folder / "whole"
@@ -158,7 +158,7 @@ def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int
     while killed < kills:
         runs += 1
         out = folder / f"killed_{runs}"
-        before: dict[str, tuple[str, int]] = {}
+        before: dict[str, dict[str, Any]] = {}
         while len(before) < items and killed < kills:
             wanted = len(before) + draw.randint(1, 3)
             with running(arguments, out, ranks) as children:
@@ -167,7 +167,8 @@ def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int
                 time.sleep(draw.random() * 0.05)
                 killed += not has_ended(children)
             after = kept(out)
-            assert after.items() >= before.items(), f"asked twice: {before.items() - after.items()}"
+            lost = [key for key, line in before.items() if after.get(key) != line]
+            assert not lost, f"asked twice: {lost}"
             before = after
         if not list(out.rglob("*_results.json")):
             finish(arguments, out, ranks)

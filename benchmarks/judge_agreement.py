@@ -61,12 +61,12 @@ def compare(judge: RewardJudge, answers: int, seed: int) -> None:
             for grade, case in zip(grades, asked, strict=True)
             if grade is not None and (exact := reward(*case)) is not None
         ]
-        given, exact = zip(*both, strict=True)
-        middle, low, high = correlation(given, exact, seed)
+        given, earned = zip(*both, strict=True)
+        middle, low, high = correlation(given, earned, seed)
         print_ratio(
             len(both) / answers,
             f"{name}, {len(both)} of {answers} graded, Spearman {middle:+.2f} ({low:+.2f} to {high:+.2f}), mean "
-            f"difference {np.mean(np.abs(np.subtract(given, exact))):.2f}",
+            f"difference {np.mean(np.abs(np.subtract(given, earned))):.2f}",
         )
 
 
@@ -83,9 +83,9 @@ def order(judge: RewardJudge, groups: int) -> None:
         chosen = [group for group in read_groups(HELD_OUT) if group.reward == about][:groups]
         right = 0
         for group in chosen:
-            levels = [[judge.reward(name, tagged(answer), group.sample) for answer in level] for level in group.levels]
-            graded = all(grade is not None for level in levels for grade in level)
-            right += graded and all(min(better) > max(worse) for better, worse in pairwise(levels))  # type: ignore[type-var]
+            asked = [[judge.reward(name, tagged(answer), group.sample) for answer in level] for level in group.levels]
+            levels = [[grade for grade in level if grade is not None] for level in asked]
+            right += levels == asked and all(min(better) > max(worse) for better, worse in pairwise(levels))
         print_ratio(right / len(chosen), f"{name}, {right} of {len(chosen)} groups in free text in their order")
 
 

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 from measuring import SUPPORT, Options, print_ratio
@@ -103,7 +104,7 @@ def kill_at_random(
                     break
                 time.sleep(draw.uniform(0, longest))
                 if launcher.poll() is None:
-                    there = {"launcher": [launcher], **processes_of(out / "parts")}
+                    there: dict[str, Sequence[Any]] = {"launcher": [launcher], **processes_of(out / "parts")}
                     sorts = [name for name, some in there.items() if some]
                     # Where nothing but the launcher is there, it starts, or merges.
                     if len(sorts) == 1 and draw.random() < 0.85:

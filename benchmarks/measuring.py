@@ -30,7 +30,7 @@ class Options(argparse.ArgumentParser):
         added = self.add_argument(name, type=type(full), default=full, help=f"{about} ({full}; tiny {tiny})".lstrip())
         self._tiny[added.dest] = tiny
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """The values of all options."""
         if "--tiny" in (sys.argv[1:] if args is None else args):
             self.set_defaults(**self._tiny)

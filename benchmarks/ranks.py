@@ -31,6 +31,7 @@ from lmms_eval_tasks.host.asking.dealing import deal_questions
 from lmms_eval_tasks.host.ranks import Exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
+from lmms_eval_tasks.utils.answers.reply import Reply
 
 TASK, QUESTIONS, SECONDS = "task", 2, 10.0
 logger.remove()
@@ -86,8 +87,8 @@ def requests_of(rank: int, size: int, items: int) -> list[Instance]:
     return made
 
 
-def answer(request: Instance) -> str:
-    return f"The ball would have stayed where it was, so the answer to {request.doc_id} is B."
+def answer(request: Instance) -> Reply:
+    return Reply(f"The ball would have stayed where it was, so the answer to {request.doc_id} is B.")
 
 
 def take_part(store: str, rank: int, size: int, clips: int) -> Cost:
@@ -97,7 +98,8 @@ def take_part(store: str, rank: int, size: int, clips: int) -> Cost:
         AssertionError: where an answer came to another request than its own.
     """
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
-    ranks.current_exchange = dealing.current_exchange = lambda: CountingExchange(rank, size)
+    ranks.current_exchange = lambda: CountingExchange(rank, size)
+    dealing.current_exchange = ranks.current_exchange  # type: ignore[attr-defined]
     items = clips * QUESTIONS
     shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),), seconds=lambda item: SECONDS)
     evaluation = Evaluation(tasks={TASK: SimpleNamespace(shown=shown)})  # type: ignore[dict-item]

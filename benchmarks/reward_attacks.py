@@ -705,9 +705,11 @@ def main() -> None:
     singles = single_samples()[:: options.every]
     parts = {"all": singles, "never happened": [one for one in singles if one.intervened is None]}
     for part, asked in parts.items():
-        means = {name: earnings(policy, asked, options.seed)["causal"].mean for name, policy in KNOWING_NOTHING.items()}
-        best = max(means, key=lambda name: means[name])
-        print(f"  {part}, {len(asked)} questions: at most {means[best]:.2f}, by {best!r}")
+        best_of = {
+            name: earnings(policy, asked, options.seed)["causal"].mean for name, policy in KNOWING_NOTHING.items()
+        }
+        best = max(best_of, key=lambda name: best_of[name])
+        print(f"  {part}, {len(asked)} questions: at most {best_of[best]:.2f}, by {best!r}")
     print("\n".join(broken) or "no bound is broken")
     raise SystemExit(bool(broken))
 

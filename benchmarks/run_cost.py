@@ -151,7 +151,7 @@ def write_plain_tasks(folder: Path, table: Path, names: list[str]) -> None:
 
 def hide_plugin() -> None:
     """Let lmms-eval find no entry point of this package."""
-    find = importlib.metadata.entry_points
+    find: Any = importlib.metadata.entry_points
 
     def without_ours(**chosen: Any) -> Any:
         found = find(**chosen)
@@ -161,7 +161,7 @@ def hide_plugin() -> None:
             entry for entry in found if not entry.value.startswith("lmms_eval_tasks.")
         )
 
-    importlib.metadata.entry_points = without_ours  # type: ignore[assignment]
+    importlib.metadata.entry_points = without_ours
 
 
 def run(plugin: bool, arguments: list[str], measured: Path, profile: str | None) -> None:

@@ -58,10 +58,10 @@ def covered(records: Sequence[Record], metric: Metric, size: int, samples: int) 
         drawn = draw("the set", {"task": values}, SampleChoice(size, seed))
         assert drawn is not None
         asked = [replace(one, drawn=found) for one in records if (found := drawn["task"].get(one.group_id))]
-        found = estimate(metric, [asked])
-        assert found is not None
-        held += found.low - 1e-9 <= whole <= found.high + 1e-9
-        width += found.high - found.low
+        score = estimate(metric, [asked])
+        assert score is not None
+        held += score.low - 1e-9 <= whole <= score.high + 1e-9
+        width += score.high - score.low
     return held / samples, width / samples
 
 
@@ -71,7 +71,9 @@ def main() -> None:
     parser.add_size("--samples", 1_000, 5, "how many are drawn of each size")
     parser.add_argument("--log", type=Path, action="append", default=[], help="a sample log, of a set of its own")
     options = parser.parse_args()
-    sets = {name: (made(parts), (PAIRS, SINGLE, MACRO)) for name, parts in SETS.items()}
+    sets: dict[str, tuple[list[Record], tuple[Metric, ...]]] = {
+        name: (made(parts), (PAIRS, SINGLE, MACRO)) for name, parts in SETS.items()
+    }
     for log in options.log:
         lines = log.read_text(encoding="utf-8").splitlines()
         records = [Record.from_json(json.loads(line)["record"]) for line in lines]

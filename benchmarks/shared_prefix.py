@@ -19,7 +19,7 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -196,7 +196,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shape = {} if options.tiny else CUDA if options.cuda else CPU
+        shape: Mapping[str, Any] = {} if options.tiny else CUDA if options.cuda else CPU
         # No network may run here before the processes of the three: threads do not outlive a fork.
         in_own_process(partial(write_tiny_vlm, folder / "model", **shape), cuda=options.cuda)
         height, width = shape_of(options)

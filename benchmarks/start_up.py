@@ -58,7 +58,7 @@ def main() -> None:
         environment = {**os.environ, "LMMS_EVAL_TASKS_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         calls = {"--help": ("--help",), "report": ("report", str(run))}
-        commands = {"the imports": (sys.executable, *RIVAL)}
+        commands: dict[str, tuple[str, ...]] = {"the imports": (sys.executable, *RIVAL)}
         commands |= {name: (sys.executable, *COMMAND, *call) for name, call in calls.items()}
         if options.other:
             commands |= {f"the other {name}": (options.other, *COMMAND, *call) for name, call in calls.items()}

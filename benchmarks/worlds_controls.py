@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
@@ -45,7 +45,8 @@ def right_option(item: Item) -> int:
 
 def key_of(item: Item) -> str:
     """The key of a question that is answered with yes or no; A is that a clip is possible."""
-    return {"A": "yes", "B": "no"}.get(item["answer"], item["answer"].lower())
+    key = str(item["answer"])
+    return {"A": "yes", "B": "no"}.get(key, key.lower())
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def learned(items: Sequence[Item], pixels: np.ndarray | None) -> list[float]:
     return [float(-best[place][1] == right_option(item)) for place, item in enumerate(items)]
 
 
-def small(frames: Sequence[np.ndarray]) -> np.ndarray:
+def small(frames: Iterable[np.ndarray]) -> np.ndarray:
     """Frames made small, as numbers from 0 to 1."""
     import cv2
 

@@ -156,6 +156,7 @@ def test_processes_end_with_the_one_that_started_them() -> None:
     script = "from lmms_eval_worlds.physics.processes import _start; import os, time\n"
     script += "if __name__ == '__main__': print(_start(1).submit(os.getpid).result(), flush=True); time.sleep(60)"
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
     parent.kill()
     parent.communicate()

@@ -33,7 +33,7 @@ def test_the_camera_travels_to_its_right_and_looks_at_its_target() -> None:
         towards = np.array([0.0, 0.0, 0.2]) - place
         assert np.allclose(-turned[:, 2], towards / np.linalg.norm(towards)) and np.isclose(turned[2, 0], 0.0)
         places.append(place.tolist())
-    assert np.allclose(places, [[-0.4, -3, 1], [0, -3, 1], [0.4, -3, 1]])
+    assert np.allclose(places, [[-0.4, -3.0, 1.0], [0.0, -3.0, 1.0], [0.4, -3.0, 1.0]])
 
 
 def test_looks_change_nothing_of_how_bodies_move() -> None:

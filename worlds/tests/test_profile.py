@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from commands import called
@@ -37,6 +37,7 @@ FORMAT = {"json_valid": True, "schema_valid": True, "recoverable": True, "answer
 Right = Callable[[str, str, str], bool | None]
 """Whether a run is right, of a scene's question about an event at a step; None where it was not scored."""
 Records = dict[str, list[Record]]
+Found = TypeVar("Found")
 
 
 def sees_wrongly(scene: str, step: str, event: str) -> bool:
@@ -66,8 +67,17 @@ def records_of(right: Right, view: str = "", supported: bool = True) -> Records:
     return found
 
 
-def profile(right: Right, supported: bool = True) -> ModelProfile | None:
-    return profile_of(RunRecords("1", "model", list(records_of(right, supported=supported).values())))
+def run_of(right: Right, supported: bool = True) -> RunRecords:
+    return RunRecords("1", "model", list(records_of(right, supported=supported).values()))
+
+
+def profile(right: Right, supported: bool = True) -> ModelProfile:
+    return known(profile_of(run_of(right, supported)))
+
+
+def known(found: Found | None) -> Found:
+    assert found is not None
+    return found
 
 
 def percent(found: ModelProfile, of: str, *steps: str, depth: str = "") -> tuple[float, int] | None:
@@ -97,9 +107,9 @@ def test_depths_are_scored_apart_and_shares_have_intervals() -> None:
     assert percent(found, SEEN_RIGHTLY, *CAUSAL, depth="1") is None
     # Of depth 2 only perception is asked.
     left = [one for task, of in records.items() for one in of if one.stratum["depth"] != "2" or "perception" in task]
-    assert profile_of(RunRecords("1", "model", [left])).depths == ["1", "3"]
+    assert known(profile_of(RunRecords("1", "model", [left]))).depths == ["1", "3"]
     run, share = found.share_failing("seen")
-    score = run.estimate(share)
+    score = known(run.estimate(share))
     assert (score.value, score.groups) == (50, 4) and 0 < score.low < 50 < score.high < 100
 
 
@@ -111,7 +121,7 @@ def test_evidence_is_right_where_it_matches_and_what_is_unscored_counts_nowhere(
     assert gaps.questions(CONTROL_WRONG, CAUSAL) == (2, 2)
     # Of s0 one perception question is scored still.
     assert gaps.first_failures() == {"none fails": 4}
-    assert profile(lambda scene, step, event: None if step in ("seen", "ordered") else True) is None
+    assert profile_of(run_of(lambda scene, step, event: None if step in ("seen", "ordered") else True)) is None
 
 
 PRINTED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def event(kind: str, time: float, name: str, other: str = "") -> Event:
     return Event.model_validate({"kind": kind, "time": time, "body": name, "other": other})
 
 
-def facts_of(events: list[Event], bodies: list[Body | str], **fields: Any) -> Facts:
+def facts_of(events: list[Event], bodies: Sequence[Body | str], **fields: Any) -> Facts:
     """A scene with such events and bodies, which rest where it gives names alone."""
     shown = scene(*(body(one) if isinstance(one, str) else one for one in bodies), seconds=4.0)
     return Facts(**{"scene": shown, "events": events, "worlds": [], "lost_energy": 0.5, **fields})
@@ -101,7 +102,7 @@ def test_only_what_the_bodies_can_do_and_what_is_surely_seen_is_asked_about() ->
     held = body("blue box", CUBE, [0.0, 0.0, 0.3])
     askable = Askable(facts_of([event("falls", 1.0, BLUE)], [LOWER, held, body("white box", CUBE, [1.0, 0.0, 0.1])]))
     assert askable.touches(["red box"], FALLS) and not askable.touches(["white box"], FALLS)
-    bodies = [moving(RED), BLUE, body("white wall", moves="not at all")]
+    bodies: list[Body | str] = [moving(RED), BLUE, body("white wall", moves="not at all")]
     assert Askable(facts_of([event("hits", 1.0, RED, BLUE)], bodies)).absent() == [
         EventKey("hits", RED, "white wall"), EventKey("hits", BLUE, "white wall"), EventKey("stops", RED),
         EventKey("falls", RED), EventKey("starts", BLUE), FALLS,
@@ -246,7 +247,12 @@ def test_the_arrow_of_time_is_strong_or_none_or_not_asked_about() -> None:
 def twins(here: list[Event], there: list[Event], **fields: Any) -> Askable:
     facts = chain(here, **fields)
     differs = sorted({one.key for one in here} ^ {one.key for one in there})
-    about = {"body": RED, "parameter": "velocity", "differs": list(map(list, differs)), "same_start": False}
+    about: dict[str, Any] = {
+        "body": RED,
+        "parameter": "velocity",
+        "differs": list(map(list, differs)),
+        "same_start": False,
+    }
     twin = Twin(scene=facts.scene.model_copy(update={"id": "one_twin"}), events=there, **about)
     return Askable(facts.model_copy(update={"twin": twin}))
 
@@ -261,6 +267,7 @@ def test_minimal_pairs_are_of_what_surely_differs() -> None:
     for unsure, keys in (([["falls", BLUE, ""]], []), ([], [FALLS])):
         # That something rests in one clip alone is not asked.
         askable = twins([falls, event("stops", 2.0, GREEN)], [], unsure=unsure)
+        assert askable.facts.twin is not None
         assert differing(askable, askable.facts.twin) == (keys, [])
     assert clip_pairs(Askable(chain()), rng) == []
 

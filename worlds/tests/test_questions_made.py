@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import groupby, permutations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -97,6 +97,11 @@ def keys_of(facts: Facts, question: Question) -> list[EventKey]:
     return [key for key, _ in events_said(facts, question.options)]
 
 
+def event_key(parts: Any) -> EventKey:
+    """The event that a question is about, as its line has it."""
+    return EventKey(*parts)
+
+
 def bodies_of(question: Question) -> list[str]:
     return [option.removeprefix("The ").removesuffix(".") for option in question.options]
 
@@ -129,13 +134,13 @@ def test_of_what_is_seen_one_option_alone_is_right(made: MadeSet) -> None:
             assert rest in question.question.lower()
             keys = [EventKey("hits", *sorted((name, rest))) for name in bodies]
         else:
-            keys = [EventKey(kind, name, other) for name in bodies]
+            keys = [event_key((kind, name, other)) for name in bodies]
         assert list(map(facts.says, keys)) == is_right(question)
 
 
 def test_the_right_cause_alone_is_needed_and_the_right_event_alone_would_have_happened_or_not(made: MadeSet) -> None:
     for facts, question in [*made.asked("paired", "cause"), *made.asked("evidence", "cause")]:
-        (key,), bodies = (EventKey(*one) for one in question.about), bodies_of(question)
+        (key,), bodies = map(event_key, question.about), bodies_of(question)
         still = [world_of(facts, "remove", name).says(key) for name in bodies]
         assert facts.says(key) and not {key.body, key.other} & set(bodies)
         assert still == [right is question.kind.startswith("cause not") for right in is_right(question)]
@@ -157,9 +162,9 @@ def test_a_counterfactual_answer_is_what_the_other_world_says_and_yes_is_as_freq
     questions, sums = made.asked("counterfactual"), Counter[tuple[object, ...]]()
     assert {one.intervention for _, one in questions} >= {"remove", "freeze"}
     for facts, question in questions:
-        key, changed = EventKey(*question.outcome), question.changed.split(" and ")
+        key, changed = event_key(question.outcome), question.changed.split(" and ")
         says = world_of(facts, question.intervention, *changed).says(key)
-        assert question.answer == {True: YES, False: NO}[says] and question.options == []
+        assert says is not None and question.answer == (YES if says else NO) and question.options == []
         assert not {key.body, key.other} & set(changed) and facts.says(key) is not None
         for name in filter(None, (*changed, key.body, key.other)):
             assert f"the {name}" in question.question.replace("The ", "the ")
@@ -184,12 +189,15 @@ def test_each_clip_of_a_pair_is_asked_about_by_what_it_shows(made: MadeSet) -> N
         pairs = made.grouped(task)
         firsts = [one.clip == f"{one.scene}.mp4" for one, _ in pairs]
         assert 0.2 < sum(firsts) / len(firsts) < 0.8
-        return [
-            (made.known[pair[0].scene], *sorted(pair, key=lambda one: one.clip != f"{one.scene}.mp4")) for pair in pairs
-        ]
+        found = []
+        for pair in pairs:
+            own, other = sorted(pair, key=lambda one: one.clip != f"{one.scene}.mp4")
+            found.append((made.known[own.scene], own, other))
+        return found
 
     for facts, *pair in clip_pairs("minimal"):
         name = facts.scene.id
+        assert facts.twin is not None
         clips = {f"{name}.mp4": facts.events, f"{name}_twin.mp4": facts.twin.events}
         assert {one.clip for one in pair} == set(clips)
         assert len({(one.question, tuple(one.options), one.same_start) for one in pair}) == 1

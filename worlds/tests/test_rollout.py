@@ -11,7 +11,6 @@ from small_worlds import body, scene
 from lmms_eval_worlds.physics.rollout import FPS, Rollout, _pauses, roll_out
 from lmms_eval_worlds.scenes.scene import GRAVITY, Body, Event, Hinge
 
-G = GRAVITY
 FIXED: dict[str, Any] = {"moves": "not at all", "scenery": True}
 
 
@@ -40,10 +39,10 @@ def test_a_fall_lasts_as_long_as_a_free_fall() -> None:
     found = run(ball, made("grey box", [0.2, 0.2, 0.2], [0.0, 0.0, 0.2], **FIXED), seconds=1.0)
     hit = only(found, "hits")
     assert (hit.body, hit.other) == ("red ball", "grey box")
-    assert hit.time == pytest.approx(np.sqrt(2 * high / G), abs=0.01)
+    assert hit.time == pytest.approx(np.sqrt(2 * high / GRAVITY), abs=0.01)
     # It falls once it has dropped by its own radius, and starts once it has moved by 3 cm.
-    assert only(found, "falls").time == pytest.approx(np.sqrt(2 * 0.1 / G), abs=0.03)
-    assert only(found, "starts").time == pytest.approx(np.sqrt(2 * 0.03 / G), abs=0.03)
+    assert only(found, "falls").time == pytest.approx(np.sqrt(2 * 0.1 / GRAVITY), abs=0.03)
+    assert only(found, "starts").time == pytest.approx(np.sqrt(2 * 0.03 / GRAVITY), abs=0.03)
 
 
 @pytest.mark.parametrize("bounce", [0.3, 0.6, 1.0])
@@ -67,10 +66,10 @@ def test_a_box_slides_as_far_as_friction_lets_it(friction: float) -> None:
     """It goes v² / (2 mu g), and stops after v / (mu g)."""
     speed = 1.5
     found = run(made("red box", [0.1, 0.1, 0.1], [-1.0, 0.0, 0.1], speed, friction=friction))
-    assert found.places["red box"][-1][0] + 1.0 == pytest.approx(speed**2 / (2 * friction * G), rel=0.03)
+    assert found.places["red box"][-1][0] + 1.0 == pytest.approx(speed**2 / (2 * friction * GRAVITY), rel=0.03)
     assert keys(found) == [("stops", "red box", "")]
     # It counts as still within the last 3 cm, for which it needs sqrt(2 * 0.03 / (mu g)).
-    still = speed / (friction * G) - np.sqrt(2 * 0.03 / (friction * G))
+    still = speed / (friction * GRAVITY) - np.sqrt(2 * 0.03 / (friction * GRAVITY))
     assert found.events[0].time == pytest.approx(still, abs=1.5 / FPS)
 
 
@@ -85,7 +84,7 @@ def test_what_comes_down_on_a_ramp_does_not_fall(friction: float, slides: bool) 
     assert keys(found) == ([("starts", "red box", "")] if slides else [])
     if slides:
         time = (len(found.poses) - 1) / FPS
-        far = G * (np.sin(slope) - friction * np.cos(slope)) * time**2 / 2
+        far = GRAVITY * (np.sin(slope) - friction * np.cos(slope)) * time**2 / 2
         moved = float(found.places["red box"][-1][0]) - place[0]
         assert moved == pytest.approx(far * np.cos(slope), rel=0.06)
 
@@ -96,7 +95,7 @@ def test_a_ball_that_drops_into_a_tray_enters_it_and_one_that_leaves_it_does_not
     entry = only(found, "enters")
     assert (entry.body, entry.other) == ("red ball", "grey tray") and ("hits", "red ball", "grey tray") in keys(found)
     # Its centre comes below the tray's middle, the tray's half height and its own radius, after this fall.
-    assert entry.time == pytest.approx(np.sqrt(2 * (0.6 - 0.24) / G), abs=1.5 / FPS)
+    assert entry.time == pytest.approx(np.sqrt(2 * (0.6 - 0.24) / GRAVITY), abs=1.5 / FPS)
     low = made("grey tray", [0.3, 0.3, 0.02], [0.0, 0.0, 0.02], **FIXED)
     flying = run(low, made("red ball", [0.05], [-0.8, 0.0, 0.3], 4.0, bounce=0.9), seconds=1.5)
     assert "enters" not in {event.kind for event in flying.events}
@@ -111,7 +110,7 @@ def test_a_pendulum_swings_with_its_period() -> None:
     x = found.places["red ball"][:, 0]
     before = np.flatnonzero(np.sign(x[:-1]) < np.sign(x[1:]))
     period = np.diff(before + x[before] / (x[before] - x[before + 1])).mean() / FPS
-    assert period == pytest.approx(2 * np.pi * np.sqrt(long * (1 + 0.4 * (radius / long) ** 2) / G), rel=0.01)
+    assert period == pytest.approx(2 * np.pi * np.sqrt(long * (1 + 0.4 * (radius / long) ** 2) / GRAVITY), rel=0.01)
     assert keys(found)[0] == ("starts", "red ball", "")
 
 
