@@ -24,6 +24,8 @@ PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c 
 WORLDS_PYTEST = cd worlds/tests && OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir .. -c ../pyproject.toml $(PARALLEL)
 FAST = -m "not nightly and not host and not model and not browser and not slow"
 DAILY = -m "not nightly"
+# Modules of tests in different folders share their names; those that they import lie in MYPYPATH.
+MYPY_OF_FILES = "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" --explicit-package-bases
 
 .PHONY: demo released-model test test-house test-worlds quick newest nightly measurements expected lint coverage versions \
 	version-examples docs docs-files pictures install constraints train-env test-training real real-env wheel release clean
@@ -75,6 +77,8 @@ lint: install
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks -p lmms_eval_worlds
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools ../worlds/tools
+	$(AWAY) MYPYPATH=support:../tools:../benchmarks $(MYPY_OF_FILES) . ../benchmarks
+	cd worlds/tests && MYPYPATH=support:../tools $(MYPY_OF_FILES) .
 
 versions: install
 	$(BIN)/python tools/version_gate.py
