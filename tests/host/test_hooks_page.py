@@ -51,8 +51,12 @@ def patched(tmp_path: Path) -> Patched:
 def enter(module: ModuleType, monkeypatch: pytest.MonkeyPatch, group: str, *hooks: Any) -> None:
     """Let functions be the entry points of a group."""
     points = [SimpleNamespace(load=lambda hook=hook: hook) for hook in hooks]
-    monkeypatch.setattr(module, "entry_points", lambda group: points if group == named else [])
+
+    def entry_points(*, group: str) -> list[SimpleNamespace]:
+        return points if group == named else []
+
     named = group
+    monkeypatch.setattr(module, "entry_points", entry_points)
     assert f"`{group}`" in PAGE
 
 
@@ -96,7 +100,11 @@ def test_a_run_is_known_before_its_model_is_loaded_and_again_with_it(
         happened.append((tasks, manager, model, arguments))
 
         def wrap(evaluate: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda **given: happened.append((given["lm"], given["task_dict"])) or evaluate(**given)
+            def wrapped(**given: Any) -> Any:
+                happened.append((given["lm"], given["task_dict"]))
+                return evaluate(**given)
+
+            return wrapped
 
         return wrap
 

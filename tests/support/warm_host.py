@@ -188,7 +188,7 @@ def read_yaml_quickly() -> None:
             self.name = getattr(stream, "name", "<file>")
 
         @property
-        def yaml_constructors(self) -> Any:
+        def yaml_constructors(self) -> Any:  # type: ignore[override]
             return yaml.FullLoader.yaml_constructors
 
     yaml.full_load = lambda stream: yaml.load(stream, QuickLoader)
