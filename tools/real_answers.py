@@ -12,7 +12,6 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF
 
 
 def main(folder: Path, out: Path) -> None:
@@ -31,7 +30,7 @@ def main(folder: Path, out: Path) -> None:
                     "row": row,
                     "prompt": run.card.get(f"task {name}", {}).get("prompt", ""),
                     "response": item.responses[0],
-                    "cut_off": item.record.detail == CUT_OFF,
+                    "cut_off": item.record.ran_out,
                 }
             )
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import building
 from lmms_eval_tasks.utils.answers.choice import choice_grader
 from lmms_eval_tasks.utils.answers.hooks import RunningTask, hook
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, SampleWriter, TaskKind
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
@@ -53,6 +54,7 @@ __all__ = [
     "Problems",
     "Progress",
     "Record",
+    "Reply",
     "Row",
     "RowForm",
     "RunRecords",

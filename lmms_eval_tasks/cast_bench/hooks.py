@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Outcome, Row, RowForm, RunningTask, hook
+from lmms_eval_tasks.api import GradedItem, Outcome, Reply, Row, RowForm, RunningTask, hook
 from lmms_eval_tasks.api.evidence import (
     EvidenceFields,
     EvidenceInstance,
@@ -134,11 +134,11 @@ class EvidenceSubmission(LogForm):
 EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
 
 
-def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Grade the answer and its evidence; name the kind of a wrong option that was chosen, where the release does."""
     settings: EvidenceSettings = context.settings
     question = read_question(row, settings, context.model)
-    record = grade_evidence(question, response, settings.hits, settings.convention)
+    record = grade_evidence(question, reply, settings.hits, settings.convention)
     added = added_option(row)
     if added and record.fields["grounding"] is not None:
         record = record.with_fields(grounding=None, grounding_reason=BLACK)
@@ -151,8 +151,8 @@ def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
         "split": row["split"],
         "item_id": record.item_id,
         "prompt": ask(row, settings),
-        "predict": response if isinstance(response, str) else "",
-        "asked": question.asked,
+        "predict": reply.text,
+        "asked": not reply.missing,
         "settings": asdict(settings.hits),
     }
     return GradedItem(record, submission)
@@ -170,7 +170,6 @@ def read_question(row: Row, settings: EvidenceSettings, model: Any) -> EvidenceQ
         letters=ascii_uppercase[: len(row["options"])],
         frame=frame,
         seen=settings.seen(frame, model),
-        asked=row.get("asked", True),
     )
 
 

@@ -16,7 +16,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, RunningTask, UnscoredReason, read_prompt
+from lmms_eval_tasks.api import (
+    GradedItem,
+    Outcome,
+    Record,
+    Reply,
+    Row,
+    RowForm,
+    RunningTask,
+    UnscoredReason,
+    read_prompt,
+)
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.release import clock
@@ -73,25 +83,21 @@ class OpenFields(LogForm):
 OpenLine = log_line(OpenFields)
 
 
-def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Have the judge grade a free answer; raises nothing, and threads may call it at the same time."""
-    asked = row["asked"]
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
-    text = response.encode("utf-8", "replace").decode("utf-8").strip() if asked and isinstance(response, str) else ""
+    text = reply.text.encode("utf-8", "replace").decode("utf-8").strip()
     judges = [context.judge(schema) for schema in (AgreementScores, ConsistencyScore)]
     scores: dict[str, float] | None = None
     asked_judge: dict[str, str] | None = None
-    outcome, reason, detail = Outcome.UNSCORED, None, ""
-    if not asked:
-        reason = UnscoredReason.NO_CLIP
-    elif not row["answer"]:
-        reason = UnscoredReason.NO_KEY
-    elif None in judges:
+    outcome, detail = Outcome.UNSCORED, ""
+    reason = reply.missing or (None if row["answer"] else UnscoredReason.NO_KEY)
+    if not reason and None in judges:
         reason = UnscoredReason.NO_JUDGE
-    elif not text:
+    elif not reason and not text:
         outcome, detail = Outcome.UNPARSED, "no text"
         scores = dict.fromkeys(DIMENSIONS, 0.0)
-    else:
+    elif not reason:
         cases = agreement_case(row, text), consistency_case(row, text)
         agreement, consistency = verdicts = [
             judge.judge(case) for judge, case in zip(judges, cases, strict=True) if judge is not None

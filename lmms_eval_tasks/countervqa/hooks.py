@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Record, Row, RowForm, RunningTask, read_prompt
+from lmms_eval_tasks.api import GradedItem, Record, Reply, Row, RowForm, RunningTask, read_prompt
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings
@@ -90,12 +91,12 @@ grade_verdict = verdict_grader(
 """A record's field ``paired`` says whether a partner has the opposite verdict."""
 
 
-def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Grade the verdict, and have the explanation of a right one judged where the run has a judge; raises nothing."""
-    record, judge = grade_verdict(row, response, context).record, context.judge(Agreement)
+    record, judge = grade_verdict(row, reply, context).record, context.judge(Agreement)
     judged, agreement, asked = None, None, None
     if judge is not None and record.correct:
-        verdict = judge.judge(agreement_case(row, response))
+        verdict = judge.judge(agreement_case(row, reply.text))
         asked = {"model": verdict.model, "prompt": verdict.prompt, "reason": verdict.reason}
         if verdict.reply is not None:
             agreement = float(verdict.reply.agreement)
@@ -141,14 +142,13 @@ def probe_guesses(row: Row) -> list[str]:
     return [f"Answer: {first}\nHappened: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
 
 
-def grade_probe(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade_probe(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Grade both answers; raises nothing."""
     prompt: Prompt | None = context.settings.prompt
     action_first = prompt is not None and 0 <= prompt.text.find("{action}") < prompt.text.find("{question}")
-    detected, verdict = split_response(response, action_first)
-    whole = not isinstance(response, str) or response.strip() == verdict
-    record = grade_verdict(row, response if whole else verdict, context).record
-    detection = read_verdict(detected, cut_off=row.get("cut_off", False))
+    detected, verdict = (replace(reply, text=text) for text in split_response(reply.text, action_first))
+    record = grade_verdict(row, reply if reply.text.strip() == verdict.text else verdict, context).record
+    detection = read_verdict(detected)
     happened = NO if row["level"] == ABSENT_LEVEL else YES
     return GradedItem(
         record.with_fields(
@@ -158,10 +158,8 @@ def grade_probe(row: Row, response: object, context: RunningTask) -> GradedItem:
     )
 
 
-def split_response(response: object, action_first: bool) -> tuple[str, str]:
+def split_response(response: str, action_first: bool) -> tuple[str, str]:
     """Split a response into its text about the action and its answer to the question."""
-    if not isinstance(response, str):
-        return "", ""
     response = content(response)
     of_action = {"happened": True, "answer": False, "first": action_first, "second": not action_first}
     places = {of_action[label[1].lower()]: label for label in reversed(list(_LABEL.finditer(response)))}

@@ -188,7 +188,7 @@ def _note_ids(records: Sequence[Record], names: Sequence[str], split: str, issue
         if not record.asked:
             clause = "Expected all to be asked, but for want of clips this was not done for"
             gaps.add("items", clause, describe(name), INCOMPLETE)
-        elif record.unanswered:
+        elif not record.heard:
             clause = "Expected an answer to each, but there is none to"
             gaps.add("items", clause, f"{describe(name)} ({record.why})", f"{RUN_AGAIN} {INCOMPLETE}")
     missing = [name for name in names if name not in seen]

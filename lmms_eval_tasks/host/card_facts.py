@@ -50,7 +50,7 @@ from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 HOST_MODELS = "lmms_eval.models."
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch_size_per_gpu")}
@@ -322,7 +322,7 @@ def cost_facts(ended: EndedRun, task: str) -> Facts:
         spent.pop("answers kept", None)
     records = [one for record in ended.run.evaluation.tasks[task].records for one in record.each]
     if spent and records:
-        spent["answers cut off"] = sum(one.detail == CUT_OFF for one in records)
+        spent["answers cut off"] = sum(one.ran_out for one in records)
         spent["answers failed"] = sum(one.unscored_reason in FAILURES for one in records)
     return spent
 

@@ -35,7 +35,7 @@ from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.answers.reply import SILENCES
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
 from lmms_eval_tasks.utils.benchmark.views import CLIP
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
 
 
 def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,9 +113,9 @@ def keep_prediction(
             record,
             answered=None,
             outcome=Outcome.UNSCORED,
-            unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
+            unscored_reason=UnscoredReason.ONLY_PREDICTED if record.heard else record.unscored_reason,
             unparsed_reason=None,
-            detail=record.detail if record.unanswered or record.detail in (CUT_OFF, *SILENCES) else "",
+            detail="" if record.heard and not record.ran_out and record.detail not in SILENCES else record.detail,
             fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )
         for record in Record.from_json(graded).each

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.api import InputError, Row, RunningTask
+from lmms_eval_tasks.api import InputError, Reply, Row, RunningTask
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE, plausibility_grader
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, TaskSettings, prompt_reader
 from lmms_eval_tasks.intphys2.card import CARD
@@ -130,15 +130,15 @@ def official_answer(text: str, digits: bool = False) -> str | None:
     return IMPOSSIBLE if any(sign in text for sign in (("0",) if digits else ("no", "No"))) else None
 
 
-def own_fields(row: Row, response: object, context: RunningTask) -> dict[str, Any]:
+def own_fields(row: Row, reply: Reply, context: RunningTask) -> dict[str, Any]:
     """The clip's ``pair`` and ``coding``, what the official notebook reads, and whether that is right.
 
     It is wrong, too, where the clip is missing, as the notebook counts every row of its metadata.
     """
     prompt = context.settings.prompt
     official = None
-    if row["asked"] and isinstance(response, str):
-        official = official_answer(response, digits=prompt is not None and asks_for_digit(prompt))
+    if not reply.missing:
+        official = official_answer(reply.text, digits=prompt is not None and asks_for_digit(prompt))
     return {
         "pair": row["pair"],
         "coding": row["coding"],

@@ -20,6 +20,7 @@ from lmms_eval_tasks.api import (
     Outcome,
     Panel,
     Record,
+    Reply,
     Row,
     RunningTask,
     RunRecords,
@@ -95,9 +96,9 @@ def possible_clip(item_id: str) -> str:
     return item_id.removesuffix(_ENDING)
 
 
-def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Grade the losses of a pair; raises nothing."""
-    answer = read_clip_losses(response, len(CLIPS))
+    answer = read_clip_losses(reply.text, len(CLIPS))
     fields = {
         "pair": row["pair"],
         "coding": row["coding"],
@@ -110,8 +111,9 @@ def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
         "model": answer.settings.get("model") if answer else None,
         "settings_digest": answer.settings_digest if answer else None,
     }
-    lowest = lowest_clip(answer.losses) if row["asked"] and answer and answer.losses is not None else None
-    record = Record.of(row, lowest, {name: row[name] for name in CARD.strata_columns}, fields)
+    lowest = lowest_clip(answer.losses) if answer and answer.losses is not None else None
+    stratum = {name: row[name] for name in CARD.strata_columns}
+    record = Record.of(row, lowest, stratum, fields, missing=reply.missing)
     if record.outcome is Outcome.UNPARSED and answer and answer.error:
         reason = UnscoredReason.of_error(answer.error.kind)
         record = replace(record, outcome=Outcome.UNSCORED, unscored_reason=reason, detail=answer.error.message)

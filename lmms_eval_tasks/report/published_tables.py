@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.people.responses import AskedQuestion, Key, Response
 from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace, score_number
 from lmms_eval_tasks.utils.reporting.references import fits, published_entries
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 
 class TableColumn(NamedTuple):
@@ -295,7 +295,7 @@ def _prompt(run: Run, task: str) -> str:
 def _sampling(run: Run, task: str) -> str:
     generation = read_object(run.card.get(f"{TASK}{task}", {}).get("generation")) or {}
     known = [f"{name} {generation[name]}" for name in ("temperature", "max_new_tokens") if name in generation]
-    cut = sum(record.detail == CUT_OFF for record in run.records[task])
+    cut = sum(record.ran_out for record in run.records[task])
     return ", ".join([*known, *([f"{cut:,} answers cut off"] if cut else [])])
 
 

@@ -41,7 +41,7 @@ from lmms_eval_tasks.utils.reporting.references import (
 )
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 from lmms_eval_tasks.utils.scoring.compare import Comparison, compare_records
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 
 def columns_of(task: str) -> tuple[Column, ...]:
@@ -335,7 +335,7 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
         limits[token_limit(run.card, task)] += (one for one in each if one.asked)
     asked = [record for records in limits.values() for record in records]
     what = "samples" if any(record.samples for record in asked) else "items"
-    if silent := [record for record in asked if record.unanswered]:
+    if silent := [record for record in asked if not record.heard]:
         reasons = ", ".join(sorted({record.unscored_reason.value for record in silent if record.unscored_reason}))
         yield (
             f"NO ANSWER to {len(silent):,} of {len(asked):,} {what} in {run.title} ({reasons}). They are unscored; the "
@@ -344,8 +344,8 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
     if empty := describe_empty((record.detail for record in asked), f" in {run.title}"):
         yield f"EMPTY ANSWERS: {empty}."
     for limit, records in limits.items():
-        answers = [record for record in records if not record.unanswered]
-        if cut := [record for record in answers if record.detail == CUT_OFF]:
+        answers = [record for record in records if record.heard]
+        if cut := [record for record in answers if record.ran_out]:
             share, unread = 100 * len(cut) / len(answers), sum(record.answered is None for record in cut)
             yield (
                 f"{share:.{int(share < 1)}f}% cut off{f' at {limit:,} tokens' if limit else ''}: of {len(answers):,} "

@@ -118,8 +118,7 @@ class ExampleRun:
     def grade(self, row: Row, response: Any) -> dict[str, Any]:
         """The record of a response, with an entry for each score; rows say of their set only whether it is a sample."""
         self.state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
-        said = Reply(missing=UnscoredReason.NO_CLIP) if response == NOT_ASKED else response
-        items: dict[str, Any] = self.bound["process_results"](row, [said])
+        items: dict[str, Any] = self.bound["process_results"](row, [response])
         return items
 
     def scores(self, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -185,8 +184,6 @@ def score_items(
     return {name: None if one is None else round(float(one), 9) for name, one in scores.items()}, evaluation.asked
 
 
-NOT_ASKED = "<not asked: the clip is missing>"
-"""Stands for the reply to an item whose clip is missing."""
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""
 NO_LETTER = "-"
@@ -313,7 +310,7 @@ def grade_examples(
     """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
     found = benchmark.kinds[kind]
     items = [item for example in examples for item in example.items]
-    items += [(row, NOT_ASKED) for row in rows.values()]
+    items += [(row, Reply(missing=UnscoredReason.NO_CLIP)) for row in rows.values()]
     numbers = (0.0, 10.0, 7.0, None) if found.judge else (None,)
     records = [
         record

@@ -11,6 +11,7 @@ from lmms_eval_tasks.api import (
     GradedItem,
     Outcome,
     Record,
+    Reply,
     Row,
     RunningTask,
     UnscoredReason,
@@ -82,15 +83,13 @@ PairLine = log_line(
 DirectionLine = log_line(DirectionFields, STRATUM)
 
 
-def grade(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Grade one pair; without losses it is unparsed or unscored, and its record says why."""
-    answer = read_denoising(response)
+    answer = read_denoising(reply.text)
     losses = PairLosses.of(answer) if answer is not None and answer.loss is not None else None
-    winner, outcome, reason, detail = None, Outcome.UNSCORED, None, ""
-    if not row["asked"]:
-        reason = UnscoredReason.NO_CLIP
-    elif answer is None:
-        outcome, detail = Outcome.UNPARSED, NO_LOSSES
+    winner, outcome, reason, detail = None, Outcome.UNSCORED, reply.missing, ""
+    if answer is None:
+        outcome, detail = (Outcome.UNSCORED, "") if reply.missing else (Outcome.UNPARSED, NO_LOSSES)
     elif answer.item_id != row["item_id"]:
         reason, detail = UnscoredReason.OTHER_ITEM, f"The response is about {answer.item_id}, not about this pair."
     elif losses is not None:
@@ -168,8 +167,8 @@ def both_directions(table: datasets.Dataset) -> datasets.Dataset:
 grade_choice = choice_grader(stratum=stratum)
 
 
-def grade_direction(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade_direction(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     """Grade one clip; its credit by the protocol of the paper's study of people is among the record's fields."""
-    record = grade_choice(row, response, context).record
+    record = grade_choice(row, reply, context).record
     credit = None if record.correct is None else 100.0 if record.correct else 50.0 * (record.answered == UNKNOWN)
     return GradedItem(record.with_fields(human_credit=credit))

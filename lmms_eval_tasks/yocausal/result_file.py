@@ -316,7 +316,7 @@ def examine(
 ) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
-        if not entry.submission and not entry.record.unanswered and not allow_incomplete:
+        if not entry.submission and entry.record.heard and not allow_incomplete:
             clause = "Expected losses of every pair, but there are none for"
             case = f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})"
             issues.add("pairs", clause, case, "--allow-incomplete writes the file nevertheless.")

@@ -35,9 +35,10 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings, GroundingSettings, convention_warnings
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer, read_truth
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.scoring.record import Outcome, QuestionText, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, QuestionText, Record, UnscoredReason
 
 KWARGS: dict[str, Any] = task_configs(registry().tasks["cast_bench"].benchmark.folder)["cast_bench"][
     "lmms_eval_specific_kwargs"
@@ -347,11 +348,16 @@ def test_sizes_belong_to_their_own_question(convention: BoxConvention, frame: An
 
 
 def test_what_could_not_be_asked_or_graded_is_unscored() -> None:
-    for changes, reason in (({"asked": False}, "no clip"), ({"answer": None}, "no answer key")):
-        record = grade_evidence(question(**changes), response())
+    for changes, said, reason in (
+        ({}, Reply(missing=UnscoredReason.NO_CLIP), "no clip"),
+        ({"answer": None}, Reply(response()), "no answer key"),
+    ):
+        record = grade_evidence(question(**changes), said)
         scores = question_scores(record)
         assert (record.outcome, record.why) == (Outcome.UNSCORED, reason)
         assert scores["accuracy"] is scores["faithful"] is scores["accuracy_diagnostic"] is None
         assert {scores[name] is None for name in ("im_viou", "json_valid_rate")} == {reason == "no clip"}
         assert official_metrics(record) is None
         assert official_overall([record], DEFAULTS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
+    failed = grade_evidence(question(), Reply(missing=UnscoredReason.FAILED))
+    assert (failed.why, failed.fields["grounding_reason"]) == ("failed", "failed")

@@ -28,6 +28,7 @@ from lmms_eval_tasks.cast_bench.open_ended import (
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.hooks import Grader
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, Limits, ReplyCache, Sampling, ServerError
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
@@ -48,7 +49,7 @@ def open_state() -> BoundState:
 def grade_answer(row: Mapping[str, Any], response: object, judge: Grader | None) -> Record:
     state = open_state()
     state.verdicts = judge
-    return grade(row, response, state).record
+    return grade(row, as_reply(response), state).record
 
 
 def scores_of(record: Record) -> list[float | None]:
@@ -157,13 +158,11 @@ def test_what_says_nothing_gets_0_and_what_cannot_be_graded_is_unscored_with_its
         graded = grade_answer(QUESTION, response, BothForms(forbidden, tmp_path))
         assert (graded.outcome, graded.unscored_reason, graded.detail) == (Outcome.UNPARSED, None, "no text")
         assert graded.answered is None and scores_of(graded) == [0.0] * len(SCORES_OF_ITEMS)
-    for change, reason in (
-        ({"asked": False}, "no clip"),
-        ({"answer": None}, "no answer key"),
-        ({"answer": ""}, "no answer key"),
-    ):
+    unheard = Reply(missing=UnscoredReason.NO_CLIP)
+    for key, reason in ((QUESTION["answer"], "no clip"), (None, "no answer key"), ("", "no answer key")):
         for response in ("It hits the wall.", ""):
-            graded = grade_answer({**QUESTION, **change}, response, BothForms(forbidden, tmp_path))
+            said = unheard if key else response
+            graded = grade_answer({**QUESTION, "answer": key}, said, BothForms(forbidden, tmp_path))
             assert (graded.outcome, graded.why) == (Outcome.UNSCORED, reason)
             assert scores_of(graded) == [None] * len(SCORES_OF_ITEMS)
             graded = grade_answer(QUESTION, response, None)

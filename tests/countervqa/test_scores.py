@@ -25,6 +25,7 @@ from lmms_eval_tasks.countervqa.release import Action, ClipGraph, Link
 from lmms_eval_tasks.countervqa.report import GOAL, LEFT_OUT, event_graph
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.judge.client import Verdict
@@ -34,11 +35,12 @@ from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 TASK, PROBE = "countervqa", "countervqa_probe"
 Rows = list[dict[str, Any]]
+UNHEARD = Reply(missing=UnscoredReason.NO_CLIP)
 
 
 def grade(rows: Rows, responses: list[Any], task: str = TASK) -> list[Record]:
     state, of_task = task_state(task), hooks.grade_probe if task == PROBE else hooks.grade
-    return [of_task(one, said, state).record for one, said in zip(rows, responses, strict=True)]
+    return [of_task(one, as_reply(said), state).record for one, said in zip(rows, responses, strict=True)]
 
 
 def test_each_cell_is_an_average_over_items_beside_its_floors() -> None:
@@ -78,7 +80,7 @@ def test_our_own_rules_are_counted_apart_and_what_was_not_asked_or_has_no_key_is
     rows = [row(1, "no", rule="adjacent_linked"), row(2, "yes", rule="adjacent_unlinked"), row(3, "yes")]
     found = score_all(METRICS, grade(rows, ["no", "no", "yes"]))
     assert found["verdict_accuracy"] == pytest.approx(200 / 3) and found["verdict_accuracy_paper_rules"] == 50
-    absent, keyless = grade([row(1, "yes", asked=False), row(2, None)], ["yes", "yes"])
+    absent, keyless = grade([row(1, "yes"), row(2, None)], [UNHEARD, "yes"])
     assert (absent.unscored_reason, keyless.unscored_reason) == (UnscoredReason.NO_CLIP, UnscoredReason.NO_KEY)
     (unread,) = grade([row(3, "yes")], [None])
     assert (unread.outcome, unread.answered) == (Outcome.UNPARSED, None)
@@ -101,12 +103,12 @@ def test_prompts_show_the_question_the_timed_actions_and_the_action_of_the_probe
     state = task_state(PROBE, kwargs={"prompt": "countervqa_probe_before"})
     text = state.doc_to_text(asked)
     assert 0 < text.index("sneezes {twice}") < text.index(asked["question"]) < text.index("Happened:")
-    assert hooks.grade_probe(asked, "No.\nYes, it would.", state).record.fields["detected"] is True
+    assert hooks.grade_probe(asked, Reply("No.\nYes, it would."), state).record.fields["detected"] is True
 
 
 def test_a_response_to_the_probe_has_two_parts_also_where_the_action_was_asked_for_first() -> None:
     for case in map(json.loads, Path(__file__).with_name("probe.jsonl").read_text("utf-8").splitlines()):
-        parts = [part.strip() for part in split_response(case["response"], case["action_first"])]
+        parts = [part.strip() for part in split_response(as_reply(case["response"]).text, case["action_first"])]
         assert parts == [case["action"], case["verdict"]], case
 
 
@@ -117,7 +119,7 @@ def test_detection_and_the_verdicts_given_it() -> None:
         (row(2, "yes", "L2"), said("no", "yes")),
         (row(3, "yes", "L3"), '{"Answer": "no", "Happened": "no"}'),
         (row(4, "yes", "L3"), said("yes", "yes")),
-        (row(5, "no", asked=False), ""),
+        (row(5, "no"), UNHEARD),
     )
     records = grade([one for one, _ in responses], [response for _, response in responses], PROBE)
     assert [record.fields["detected"] for record in records] == [True, False, True, False, None]

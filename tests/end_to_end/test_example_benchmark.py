@@ -384,11 +384,12 @@ SAID_ORDERS = (
 
 def test_orders_are_read_by_the_official_rule_and_by_ours(installed: Installed) -> None:
     code = (
-        "import json, sys; from vcrbench.reader import read_official, read_order\n"
+        "import json, sys; from lmms_eval_tasks.api import Reply\n"
+        "from vcrbench.reader import read_official, read_order\n"
         "said = [(text, count) for text, count, *_ in json.load(sys.stdin)]\n"
-        "print(json.dumps([[read_order(*one), read_official(*one)] for one in said]))\n"
-        "cut = 'Clip 1 shows a cup, Clip 2 a pan, Clip 3'\n"
-        "print(read_order(cut, 3), read_order(cut, 3, cut_off=True), read_order('Order: 2, 1, 3', 3, cut_off=True))"
+        "print(json.dumps([[read_order(Reply(text), count), read_official(text, count)] for text, count in said]))\n"
+        "cut, order = Reply('Clip 1 shows a cup, Clip 2 a pan, Clip 3'), Reply('Order: 2, 1, 3')\n"
+        "print(read_order(cut, 3), read_order(cut.used_all(), 3), read_order(order.used_all(), 3))"
     )
     printed = subprocess.run(
         [installed.python, "-c", code], input=json.dumps(SAID_ORDERS), capture_output=True, text=True, check=True,

@@ -112,8 +112,8 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     def grade(doc: Any, text: str) -> Record:
         return Record.from_json(json.loads(json.dumps(state.process_results(doc, [text])["record"])))
 
-    def refuse(row: Any, answer: object, _: Any) -> Any:
-        raise ValueError(f"graded: {answer}")
+    def refuse(row: Any, reply: Reply, _: Any) -> Any:
+        raise ValueError(f"graded: {reply.text}")
 
     failed = grade(first, "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy (B)")
     spent = grade(second, "[LMMS_EVAL_BUDGET_EXCEEDED]")

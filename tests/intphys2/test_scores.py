@@ -27,7 +27,9 @@ from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF, heldout_item
 from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, asks_for_digit, grade, official_answer, read_settings
 from lmms_eval_tasks.prompting import imported, sha256
 from lmms_eval_tasks.utils.answers.plausible import IMPOSSIBLE, POSSIBLE, read_plausibility
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
 
 KINDS = ("1_Possible", "1_Impossible", "2_Possible", "2_Impossible")
@@ -87,10 +89,9 @@ def context(prompt: str) -> Any:
 
 def grade_all(rows: list[Any], answers: Mapping[str, str], prompt: str = "{question}") -> list[Record]:
     """Graded, a clip without an answer being missing."""
-    return [
-        grade({**row, "asked": row["item_id"] in answers}, answers.get(row["item_id"]), context(prompt)).record
-        for row in rows
-    ]
+    missing = Reply(missing=UnscoredReason.NO_CLIP)
+    said = (as_reply(answers.get(row["item_id"], missing)) for row in rows)
+    return [grade(row, reply, context(prompt)).record for row, reply in zip(rows, said, strict=True)]
 
 
 def score(records: list[Record], name: str, kind: str = "main") -> float | None:
@@ -175,7 +176,7 @@ def test_the_file_of_a_run_is_taken_in_any_order_and_lines_of_another_form_are_r
     ids = [name * 64 for name in "abc"]
     table = Table("heldout", heldout_items(ids), DataSet(kind=SetKind.OFFICIAL, items=3, of=3))
     entries = [
-        grade({**row, "asked": True}, said, context("{question}"))
+        grade(row, Reply(said), context("{question}"))
         for row, said in zip(table.rows, ("Yes.", "Not possible.", "Hmm"), strict=True)
     ]
     assert {entry.record.outcome.value for entry in entries} == {"unscored"}

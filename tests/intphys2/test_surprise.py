@@ -23,6 +23,7 @@ from lmms_eval_tasks.intphys2.surprise import (
     possible_clip,
     preference_at,
 )
+from lmms_eval_tasks.utils.answers.reply import as_reply
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.figure import LinePlot
 
@@ -85,7 +86,7 @@ FINITE = st.floats(-5, 5, allow_nan=False)
 
 def graded(responses: list[Any]) -> list[Record]:
     context: Any = SimpleNamespace(settings=None)
-    return [grade(pair, response, context).record for pair, response in zip(PAIRS, responses, strict=True)]
+    return [grade(pair, as_reply(response), context).record for pair, response in zip(PAIRS, responses, strict=True)]
 
 
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=len(PAIRS), max_size=len(PAIRS)))

@@ -27,4 +27,4 @@ def write_example_run(folder: Path, answers: str = FIRST) -> Path:
 
 def make_record(item_id: str, group: str, key: str, answered: str | None) -> Record:
     fields = {"official_correct": answered == key}
-    return Record.graded(item_id, group, {}, key, answered, asked=True, fields=fields)
+    return Record.graded(item_id, group, {}, key, answered, fields=fields)

@@ -9,10 +9,11 @@ from typing import Any
 
 from lmms_eval_tasks.testing.score_laws import check_scores, unreached
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
 
 RECORDS = [
-    Record.graded(f"{n}", f"{n}", {}, "A", answered, asked=n != 3, fields={}) for n, answered in enumerate("AABA")
+    Record.graded(f"{n}", f"{n}", {}, "A", answered, fields={}, missing=UnscoredReason.NO_CLIP if n == 3 else None)
+    for n, answered in enumerate("AABA")
 ]
 ACCURACY = Metric("accuracy", "accuracy", lambda record: None if record.correct is None else 100.0 * record.correct)
 

@@ -26,6 +26,7 @@ from lmms_eval_tasks.runs.run_card import TrainedOn, read_trained_on
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.countervqa.training_set import answer_items, read_reasoning, read_set, reward_items
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.judge.client import LocalModel
@@ -514,12 +515,13 @@ RESPONSES = (
 def test_a_question_about_a_goal_is_graded_and_can_be_trained_on(home: Path, tmp_path: Path) -> None:
     source = write_set(tmp_path / "set", questions=(GOAL_QUESTION,), graph=GOAL_GRAPH)
     prepare(source)
-    row = {**load_table("countervqa", "test")[0], "asked": True}
+    row = load_table("countervqa", "test")[0]
     assert (row["outcome"], row["action"]) == (GOAL, NEVER)
     for response, expected in RESPONSES:
-        record = hooks.grade(row, response, task_state("countervqa")).record
+        record = hooks.grade(row, Reply(response), task_state("countervqa")).record
         assert (record.answered, record.stratum["level"], record.stratum["rule"]) == (expected, "L3", "absent_goal")
-        record = hooks.grade_probe(row, f"Happened: no\nAnswer: {response}", task_state("countervqa_probe")).record
+        reply = Reply(f"Happened: no\nAnswer: {response}")
+        record = hooks.grade_probe(row, reply, task_state("countervqa_probe")).record
         assert (record.fields["detected"], record.answered) == (True, expected)
     questions = read_set(source)
     assert answer_items(questions)[0].response == GOAL_QUESTION["explanation"]

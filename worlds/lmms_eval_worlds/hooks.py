@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.api import GradedItem, Row, RunningTask, choice_grader, read_prompt
+from lmms_eval_tasks.api import GradedItem, Reply, Row, RunningTask, choice_grader, read_prompt
 from lmms_eval_tasks.api.answers import plausibility_grader, verdict_grader
 from lmms_eval_tasks.api.evidence import (
     EvidenceFields,
@@ -54,7 +54,7 @@ def ask_for_evidence(row: Row, settings: EvidenceSettings) -> str:
     return settings.prompt.render(question=row["question"], options=options)
 
 
-def grade_grounded(row: Row, response: object, context: RunningTask) -> GradedItem:
+def grade_grounded(row: Row, reply: Reply, context: RunningTask) -> GradedItem:
     settings: EvidenceSettings = context.settings
     question = EvidenceQuestion(
         item_id=row["item_id"],
@@ -65,7 +65,6 @@ def grade_grounded(row: Row, response: object, context: RunningTask) -> GradedIt
         letters=ascii_uppercase[: len(row["options"])],
         frame=FRAME,
         seen=settings.seen(FRAME, context.model),
-        asked=row["asked"],
     )
-    record = grade_evidence(question, response, settings.hits, settings.convention)
+    record = grade_evidence(question, reply, settings.hits, settings.convention)
     return GradedItem(record.with_fields(**profile_fields(row), prompt=settings.signature))

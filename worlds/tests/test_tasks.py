@@ -11,7 +11,7 @@ import pytest
 from rehearsal import Rehearsal
 from worlds_oracle import oracle
 
-from lmms_eval_tasks.api import Outcome, Record, RunRecords
+from lmms_eval_tasks.api import Outcome, Record, Reply, RunRecords, UnscoredReason
 from lmms_eval_worlds import report
 from lmms_eval_worlds.benchmark import BENCHMARK, make_rows
 from lmms_eval_worlds.card import DEPTHS, FAMILIES, SUBSETS
@@ -56,12 +56,12 @@ def test_a_question_is_asked_whole_and_its_right_answer_is_right(subset: str) ->
         assert (found["faithful"], found["im_viou"], found["spurious"]) == (100, 100, 0)
     prompt = task.prompt(row)
     assert row["question"] in prompt and all(option in prompt for option in row["options"] if subset != "possible")
-    for changes, response, outcome in (
-        ({"asked": False}, oracle(row), "unscored"),
-        ({}, "It is hard to tell.", "unparsed"),
-        ({}, None, "unparsed"),
+    for said, outcome in (
+        (Reply(missing=UnscoredReason.NO_CLIP), "unscored"),
+        ("It is hard to tell.", "unparsed"),
+        (None, "unparsed"),
     ):
-        assert task.record({**row, **changes}, response).outcome.value == outcome
+        assert task.record(row, said).outcome.value == outcome
 
 
 @pytest.mark.parametrize("subset", ["minimal", "counterfactual", "possible", "reversal"])

@@ -16,9 +16,9 @@ TOLERANCE = 0.15
 grade_choice = api.choice_grader()
 
 
-def grade_seconds(row: api.Row, response: object, context: api.RunningTask) -> api.GradedItem:
+def grade_seconds(row: api.Row, reply: api.Reply, context: api.RunningTask) -> api.GradedItem:
     """Grade the last number of whatever a model gave; raises nothing."""
-    numbers = re.findall(r"\d{1,4}(?:\.\d{1,4})?", response) if row["asked"] and isinstance(response, str) else []
+    numbers = re.findall(r"\d{1,4}(?:\.\d{1,4})?", reply.text)
     off = abs(float(numbers[-1]) - float(row["answer"])) if numbers and row["answer"] else None
     record = api.Record.graded(
         row["item_id"],
@@ -26,7 +26,7 @@ def grade_seconds(row: api.Row, response: object, context: api.RunningTask) -> a
         {},
         row["answer"],
         numbers[-1] if numbers else None,
-        asked=row["asked"],
+        missing=reply.missing,
         right=off is not None and off <= TOLERANCE,
         fields={"off": off, "prompt": context.settings.signature},
     )

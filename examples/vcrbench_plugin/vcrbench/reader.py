@@ -43,16 +43,16 @@ def read_official(response: str, count: int) -> str | None:
     return None
 
 
-def read_order(response: str, count: int, cut_off: bool = False) -> str | None:
+def read_order(reply: api.Reply, count: int) -> str | None:
     """The order after the last announcement, else that of the last sentence which has one.
 
     Reasoning is passed over. What was cut off before it announced an order has none: its last sentence may list what
     the clips show.
     """
-    said = content(response).replace("*", "")
+    said = content(reply.text).replace("*", "")
     announced = list(_ANNOUNCED.finditer(said))
     last = said[announced[-1].end() :] if announced else ""
-    rest = [] if cut_off else reversed(_ENDS.split(said))
+    rest = [] if reply.cut_off else reversed(_ENDS.split(said))
     for text in (*_ENDS.split(last), last, *rest):
         for numbers in (_MENTION.findall(text), _NUMBER.findall(text)):
             if order := as_order(numbers, count):
@@ -66,11 +66,11 @@ def share_right(order: str | None, key: str) -> float:
     return 100.0 * sum(map(str.__eq__, (order or "").split(", "), steps)) / len(steps)
 
 
-def grade_order(row: api.Row, response: object, context: api.RunningTask) -> api.GradedItem:
+def grade_order(row: api.Row, reply: api.Reply, context: api.RunningTask) -> api.GradedItem:
     """The record of whatever a model gave; raises nothing."""
-    said, count, key = response if row["asked"] and isinstance(response, str) else "", count_of(row), row["answer"]
-    order, official = read_order(said, count, row.get("cut_off", False)), read_official(said, count)
-    known = bool(row["asked"] and key)
+    count, key = count_of(row), row["answer"]
+    order, official = read_order(reply, count), read_official(reply.text, count)
+    known = bool(key) and not reply.missing
     fields = {
         "steps_right": share_right(order, key) if known else None,
         "official_answered": official,
@@ -78,4 +78,5 @@ def grade_order(row: api.Row, response: object, context: api.RunningTask) -> api
         "official_steps_right": share_right(official, key) if known else None,
         "prompt": context.settings.signature,
     }
-    return api.GradedItem(api.Record.of(row, order, {"goal": row["goal"], "steps": row["steps"]}, fields))
+    stratum = {"goal": row["goal"], "steps": row["steps"]}
+    return api.GradedItem(api.Record.of(row, order, stratum, fields, missing=reply.missing))

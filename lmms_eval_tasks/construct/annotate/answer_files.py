@@ -91,7 +91,7 @@ def plan_digest(plan: Plan) -> str:
 
 
 def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Iterator[str]:
-    """Yield the parts of an answer that do not fit the question asked; nothing if the item was left unanswered."""
+    """Yield the parts of an answer that do not fit the question asked; nothing if the item was passed over."""
     if not given.given:
         return
     needed, possible = FIELDS[inquiry.form]

@@ -127,7 +127,7 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
         by_take.setdefault(row.take.uid, []).append(row.question)
     questions = {uid: with_partners(here) for uid, here in by_take.items()}
     counts = count_build(run)
-    asked, failed = sum(step.asked for step in run.runs), sum(step.unanswered for step in run.runs)
+    asked, failed = sum(step.asked for step in run.runs), sum(step.unusable for step in run.runs)
     statistics = count_questions(questions, run)
     facts = {
         "version": lmms_eval_tasks.__version__,

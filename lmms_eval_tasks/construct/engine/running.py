@@ -84,7 +84,7 @@ class StepRun:
     asked_again: Counter[str] = field(default_factory=Counter)
     server_faults: Counter[str] = field(default_factory=Counter)
     asked: int = 0
-    unanswered: int = 0
+    unusable: int = 0
     """How many things that were asked brought no usable reply."""
     without_reply: int = 0
     """How many rows a server gave no reply about."""
@@ -94,7 +94,7 @@ class StepRun:
         self.removed.update([outcome.removed.reason] if outcome.removed else ())
         self.asked += len(outcome.asked)
         for asked in outcome.asked:
-            self.unanswered += asked.reply is None
+            self.unusable += asked.reply is None
             self.asked_again.update(asked.unreadable if asked.reason is None else ())
 
 

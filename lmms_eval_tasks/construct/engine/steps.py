@@ -23,7 +23,7 @@ from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.judge.client import NOT_ASKED, UNREADABLE, Judge, UnreadableReply, judge_sender, read_reply
+from lmms_eval_tasks.utils.judge.client import GIVEN_UP, UNREADABLE, Judge, UnreadableReply, judge_sender, read_reply
 from lmms_eval_tasks.utils.judge.replies import LOCAL_MODEL, Case, JudgeReply, ReplyRecord, Send, ServerError, reply_key
 
 
@@ -307,7 +307,7 @@ class Asking:
         judge = self._models.judge(role, read)
         verdict = judge.judge(case)
         self._models.check_budget()
-        if verdict.reason and verdict.reason.startswith(NOT_ASKED):
+        if verdict.reason and verdict.reason.startswith(GIVEN_UP):
             raise InputError(
                 f"The model of the role {role} gave no reply to {judge.limits.give_up_after} requests in a row; no set "
                 "was written.\nEvery reply is kept: the same command resumes from here."

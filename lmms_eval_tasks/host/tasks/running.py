@@ -36,7 +36,7 @@ from lmms_eval_tasks.utils.answers.hooks import (
     doc_to_visual,
     is_hook,
 )
-from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning, why_unread
+from lmms_eval_tasks.utils.answers.opening import explain
 from lmms_eval_tasks.utils.answers.reply import Reply, Why
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
 from lmms_eval_tasks.utils.benchmark.views import View, find_view
@@ -48,13 +48,7 @@ from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manif
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
 from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
-from lmms_eval_tasks.utils.scoring.record import (
-    CUT_OFF,
-    GradedItem,
-    Outcome,
-    Record,
-    UnscoredReason,
-)
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import read_prepared
 
 if TYPE_CHECKING:
@@ -430,7 +424,20 @@ class TaskState(RunningTask):
         return items
 
     def _grade(self, doc: Row, response: object, sample: int, grade: Grade) -> GradedItem:
-        """Return what one response to an item is graded as, a text or a reply, and note where it is none."""
+        """Return what one response to an item, a text or a reply, is graded as."""
+        reply, frame = self._find_reply(doc, response, sample)
+        graded = grade(doc, reply, self)
+        record = replace(explain(graded.record, reply), drawn=self.drawn.get(doc["item_id"]))
+        if self.view.name:
+            record = self.shown.trace(record, doc, frame)
+        self.is_heard |= record.heard
+        return replace(graded, record=record)
+
+    def _find_reply(self, doc: Row, response: object, sample: int) -> tuple[Reply, int | None]:
+        """Return the reply to a sample of an item, without a text where it is no answer, and the frame it was asked of.
+
+        Its text is what lmms-eval's filters left of it.
+        """
         reply, frame = Reply.of_response(response), None
         text = reply.text if isinstance(response, str | Reply) else ""
         if self.replies and not isinstance(response, Reply):
@@ -443,20 +450,7 @@ class TaskState(RunningTask):
         elif self.view.name and self.evaluation.clips_needed:
             frame, why = self.shown.look_back(doc)
             reply = replace(reply, missing=why[0], detail=why[1]) if why else reply
-        if reply.cut_off:
-            doc = {**doc, "cut_off": True}
-        if reply.missing:
-            graded = grade({**doc, "asked": False}, "", self)
-            record = replace(graded.record, unscored_reason=reply.missing, detail=reply.detail)
-        else:
-            graded = grade(doc, text, self)
-            record = _explain(graded.record, reply, text)
-        if drawn := self.drawn.get(doc["item_id"]):
-            record = replace(record, drawn=drawn)
-        if self.view.name:
-            record = self.shown.trace(record, doc, frame)
-        self.is_heard |= not record.unanswered
-        return replace(graded, record=record)
+        return replace(reply, text="" if reply.missing else text), frame
 
     def gather(self, record: Record) -> dict[str, Any]:
         """Return what lmms-eval gathers of an item: its record, and an entry for each score that it counts in."""
@@ -492,19 +486,6 @@ class TaskState(RunningTask):
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
         return _write_submissions(self, Path(output_path), model)
-
-
-def _explain(record: Record, reply: Reply, text: str) -> Record:
-    """Return the record of a text with how its reply ended, and with why nothing was read."""
-    unparsed = record.outcome is Outcome.UNPARSED
-    if unparsed or not record.detail:
-        if reply.cut_off or (record.answered is None and ends_in_reasoning(text)):
-            record = replace(record, detail=CUT_OFF)
-        elif unparsed:
-            record = replace(record, detail=record.detail or reply.silence)
-    if unparsed and not record.unparsed_reason:
-        record = replace(record, unparsed_reason=why_unread(text, reply.cut_off))
-    return record
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:

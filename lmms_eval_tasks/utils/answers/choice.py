@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.answers.choice_letters import (
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem, UnparsedReason
@@ -120,12 +121,12 @@ def _echoes(text: str, options: Sequence[str]) -> list[Echo]:
             labelled = rf"(?<![^\W_]){ascii_uppercase[index]}[\W_]{{1,6}}{phrase}(?![^\W_])"
             repeated += [Echo(*match.span(), index) for match in re.finditer(labelled, text, re.IGNORECASE)]
     repeated.sort()
-    if repeated and (cut := _echo_cut_off(text, repeated, options)):
+    if repeated and (cut := _broken_echo(text, repeated, options)):
         repeated.append(cut)
     return repeated
 
 
-def _echo_cut_off(text: str, repeated: Sequence[Echo], options: Sequence[str]) -> Echo | None:
+def _broken_echo(text: str, repeated: Sequence[Echo], options: Sequence[str]) -> Echo | None:
     """Return the next option of the list if the end of the text cuts it off: "(A) … (B) … (C) The cyc"."""
     last = repeated[-1]
     index = last.option + 1
@@ -298,16 +299,16 @@ _SAYS_NO = late_pattern(r"\W*no\b", re.IGNORECASE)
 _BETWEEN_SENTENCES = late_pattern(r"(?<=[.!?])\s|[。！？]")
 
 
-def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> str | None:
-    """Return the letter of the option that a careful reader would say the response chooses, or None."""
+def read_choice(reply: object, options: Sequence[str]) -> str | None:
+    """Return the letter of the option that a careful reader would say a reply, or its text, chooses, or None."""
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
-    opened = open_response(text, cut_off=cut_off)
+    opened = open_response(reply)
     known = Options(options)
     letters = {_read(value, known) for value in opened.values} - {None}
     letter = (
         (letters.pop() if len(letters) == 1 else None)
-        or _read(opened.rest, known, opened.cut_off)
+        or _read(opened.rest, known, opened.broken_off)
         or _closing(opened.closing)
     )
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
@@ -329,7 +330,7 @@ def why_no_choice(text: str, options: Sequence[str]) -> UnparsedReason:
     return UnparsedReason.NO_OPTION if in_english else UnparsedReason.OTHER_LANGUAGE
 
 
-def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
+def _read(text: str, options: Options, broken_off: bool = False) -> str | None:
     plain = plain_text(text)
     if " " in plain and (same := options.equal(plain)):
         return same
@@ -345,7 +346,7 @@ def _read(text: str, options: Options, cut_off: bool = False) -> str | None:
         return None
     lettered = letter_ordinals(plain, len(options.texts))
     tokens = tokenize(lettered)
-    weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options.texts) > 2 else set()
+    weighed = {"leaning", "preferred"} if broken_off else {"preferred"} if len(options.texts) > 2 else set()
     every = [s for s in statements(tokens) if s.stance not in weighed]
     in_english = is_english(options.left_out(lettered), options.words, otherwise=True)
     if not in_english:
@@ -534,22 +535,20 @@ def choice_grader(
         read_official: The benchmark's own extractor, which then reads a response as well: the record's fields
             ``official_answered`` and ``official_correct``, for `OFFICIAL_ACCURACIES`.
         stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
-        fields: Columns that a record repeats among its fields, or names and values from a row, the response and the
-            task.
+        fields: Columns that a record repeats among its fields, or names and values from a row, the reply and the task.
     """
-
-    def read(row: Row, response: object) -> str | None:
-        if not isinstance(response, str):
-            return None
-        return read_choice(response, row["options"], cut_off=row.get("cut_off", False))
-
-    plain = grader(read, lambda row, response: why_no_choice(response, row["options"]), stratum, fields)
+    plain = grader(
+        lambda row, reply: read_choice(reply, row["options"]),
+        lambda row, text: why_no_choice(text, row["options"]),
+        stratum,
+        fields,
+    )
     if read_official is None:
         return plain
 
-    def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
-        record = plain(row, response, task).record
-        official = read_official(response) if record.asked and isinstance(response, str) else None
+    def grade(row: Row, reply: Reply, task: RunningTask) -> GradedItem:
+        record = plain(row, reply, task).record
+        official = None if reply.missing else read_official(reply.text)
         correct = None if record.unscored_reason else official == record.expected
         return GradedItem(record.with_fields(official_answered=official, official_correct=correct))
 

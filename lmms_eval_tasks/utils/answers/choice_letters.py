@@ -375,7 +375,7 @@ def _degree(mention: Mention, at: int) -> After:
     return "supported"
 
 
-def _cut_off(mention: Mention, at: int) -> After | None:
+def _broken_off(mention: Mention, at: int) -> After | None:
     """Find a letter that starts what the end of the text cuts off: "…, whereas option B"."""
     nearest = next((word for word in mention.before(3) if word not in words.OPTION), "")
     return "discussed" if at >= len(mention.tokens) and mention.cue == "other" and nearest in words.WHEREAS else None
@@ -429,7 +429,7 @@ _MARKS: RuleTable[After] = RuleTable(
     Rule("B?", ("?",), "asked"),
     Rule("B ✗", words.CROSS, "rejected"),
     Rule("B ✓", words.TICK, "affirmed"),
-    Rule("It stops, whereas option B", ("\n",), _cut_off),
+    Rule("It stops, whereas option B", ("\n",), _broken_off),
     Rule("B, which has him stop, is wrong", (",",), _beyond_aside),
     Rule("B: this is wrong", LABELLING | {"="}, lambda m, at: _LABELLED.decide(m, at + 1) or "closed"),
     Rule("B, as he stops", None, lambda m, at: None if m.word(at)[0].isalnum() else "closed"),

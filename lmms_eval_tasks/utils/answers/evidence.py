@@ -31,6 +31,7 @@ from lmms_eval_tasks.utils.answers.evidence_boxes import (
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings
 from lmms_eval_tasks.utils.answers.opening import why_unread
+from lmms_eval_tasks.utils.answers.reply import as_reply
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import BOXES, MATCHING
 from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
@@ -280,7 +281,6 @@ class EvidenceQuestion:
         letters: Letters of its options.
         frame: Width and height of the clip, None where unknown.
         seen: Width and height of the frame that the model was shown, for ``xyxy_resized``; None where unknown.
-        asked: Whether the model was shown the clip.
     """
 
     item_id: str
@@ -291,23 +291,22 @@ class EvidenceQuestion:
     letters: str = "ABCDEF"
     frame: tuple[int, int] | None = None
     seen: tuple[int, int] | None = None
-    asked: bool = True
 
 
 def grade_evidence(
     question: EvidenceQuestion,
-    response: object,
+    said: object,
     settings: GroundingSettings = DEFAULTS,
     convention: BoxConvention = BoxConvention.XYXY_PX,
 ) -> Record:
-    """Grade one response.
+    """Grade one reply.
 
     The answer and the grounding are those that CaST-Bench's official evaluator reads. The grounding is unscored, and
     the answer still scored, where there are boxes that need the size of a frame that is not known.
 
     Args:
         question: What was asked, with the truth.
-        response: What the model returned; anything but text is read as an empty text.
+        said: What came back, or its text; anything else is read as an empty text.
         settings: How instances are matched.
         convention: How the model writes boxes.
 
@@ -316,9 +315,11 @@ def grade_evidence(
         and counts, None where unscored), ``matching`` (the rule), ``boxes`` (the convention, and where it matters the
         size of the frame that the model was shown) and ``format``.
     """
-    prediction = read_evidence_answer(response if isinstance(response, str) else "")
+    reply = as_reply(said)
+    prediction = read_evidence_answer(reply.text)
     diagnosis = prediction.diagnose(question.letters)
-    grounding_reason = _grounding_reason(question, prediction.instances, convention)
+    missing = reply.missing and reply.missing.value
+    grounding_reason = missing or _grounding_reason(question, prediction.instances, convention)
     grounding: dict[str, Any] | None = None
     if grounding_reason is None:
         predicted = [one.timeline(convention, question.frame, question.seen) for one in prediction.instances]
@@ -330,7 +331,7 @@ def grade_evidence(
         dict(question.stratum),
         question.answer,
         prediction.answer,
-        asked=question.asked,
+        missing=reply.missing,
         fields={
             "grounding_reason": grounding_reason,
             "grounding": grounding,
@@ -346,15 +347,13 @@ def grade_evidence(
     )
     if record.outcome is not Outcome.UNPARSED:
         return record
-    why = why_unread(response) or UnparsedReason.NO_OPTION
+    why = why_unread(reply) or UnparsedReason.NO_OPTION
     return replace(record, detail=prediction.unread, unparsed_reason=why)
 
 
 def _grounding_reason(
     question: EvidenceQuestion, predicted: Sequence[EvidenceInstance], convention: BoxConvention
 ) -> str | None:
-    if not question.asked:
-        return UnscoredReason.NO_CLIP.value
     has_boxes = any(evidence.boxes for instance in predicted for evidence in instance.evidences)
     if convention.can_convert(question.frame, question.seen) or not has_boxes:
         return None

@@ -14,6 +14,7 @@ from string import Formatter, ascii_uppercase
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 
 from lmms_eval_tasks.utils.answers.opening import why_unread
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnparsedReason
@@ -136,7 +137,7 @@ class Grader(Protocol):
 class RunningTask(ABC):
     """A task of an evaluation, or of a finished run that is scored again, as its hooks see it.
 
-    Each hook gets it as its first argument, and so does what grades a response.
+    Each hook gets it as its first argument, and so does what grades a reply.
 
     Attributes:
         settings: The task's settings, of the type that `TaskKind.read_settings` returns.
@@ -144,7 +145,7 @@ class RunningTask(ABC):
         verdicts: Of a finished run, what gives a judge's verdicts again, by its method ``judge(case)``; None where
             nothing was judged.
         ask: Writes the prompt of an item, as the task's kind says.
-        grade: Grades a response to an item, as the task's kind says.
+        grade: Grades a reply to an item, as the task's kind says.
         warn: What to log once all items are graded, as the task's kind says; None where nothing is.
     """
 
@@ -184,13 +185,13 @@ class RunningTask(ABC):
 
     @abstractmethod
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        """Return the item's record, that of the first response with the others' in it, and an entry for each score that
-        it counts in, without which lmms-eval would print no score.
+        """Return the item's record, that of the first reply with the others' in it, and an entry for each score that it
+        counts in, without which lmms-eval would print no score.
 
         Args:
             doc: The item.
-            results: The responses, one for each sample of the item.
-            grade: Grades a response to the whole item.
+            results: What lmms-eval has of the replies, one for each sample of the item.
+            grade: Grades a reply to the whole item.
         """
 
     @abstractmethod
@@ -207,35 +208,41 @@ class RunningTask(ABC):
 
 Ask = Callable[[Row, Any], str]
 """Writes the prompt of a row, given the task's settings."""
-Grade = Callable[[Row, object, RunningTask], GradedItem]
-"""What makes of a row, with ``asked``, and a response an item's record; it raises nothing on any response."""
+Grade = Callable[[Row, Reply, RunningTask], GradedItem]
+"""What makes of a row and the reply to it an item's record; it raises nothing on any reply."""
 Warn = Callable[[Sequence[GradedItem], RunningTask], Sequence[str]]
 """What to log once all items are graded."""
 Stratum = Sequence[str] | Callable[[Row], Mapping[str, str]]
 """Columns by which scores are broken down, or names and values from a row."""
-Fields = Sequence[str] | Callable[[Row, object, RunningTask], Mapping[str, Any]]
-"""Columns that a record repeats among its fields, or names and values from a row, the response and the task."""
+Fields = Sequence[str] | Callable[[Row, Reply, RunningTask], Mapping[str, Any]]
+"""Columns that a record repeats among its fields, or names and values from a row, the reply and the task."""
 
 
 def grader(
-    read: Callable[[Row, object], str | None],
+    read: Callable[[Row, Reply], str | None],
     why: Callable[[Row, str], UnparsedReason],
     stratum: Stratum,
     fields: Fields,
 ) -> Grade:
-    """Return a grader by what reads the answer to a row, and what says why a response has none.
+    """Return a grader by what reads the answer to a row, and what says why a text has none.
 
-    What was not asked is not read.
+    Where there is no answer, nothing is read.
     """
 
-    def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
-        answered = read(row, response) if row["asked"] else None
+    def grade(row: Row, reply: Reply, task: RunningTask) -> GradedItem:
+        answered = None if reply.missing else read(row, reply)
         parts = stratum(row) if callable(stratum) else {name: row[name] for name in stratum}
-        own = fields(row, response, task) if callable(fields) else {name: row[name] for name in fields}
-        reason = why_unread(response, row.get("cut_off", False)) if answered is None else None
-        if answered is None and reason is None and isinstance(response, str):
-            reason = why(row, response)
-        return GradedItem(Record.of(row, answered, parts, {**own, "prompt": task.settings.signature}, reason))
+        own = fields(row, reply, task) if callable(fields) else {name: row[name] for name in fields}
+        reason = None if answered is not None else why_unread(reply) or why(row, reply.text)
+        record = Record.of(
+            row,
+            answered,
+            parts,
+            {**own, "prompt": task.settings.signature},
+            missing=reply.missing,
+            unparsed_reason=reason,
+        )
+        return GradedItem(record)
 
     return grade
 
@@ -303,7 +310,7 @@ def doc_to_target(task: RunningTask, doc: Row) -> str:
 
 @hook
 def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a response, as the task's kind grades it, and an entry for each score that it counts in."""
+    """The record of a reply, as the task's kind grades it, and an entry for each score that it counts in."""
     return task.grade_first(doc, results, task.grade)
 
 

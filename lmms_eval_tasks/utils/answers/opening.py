@@ -7,14 +7,15 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
 
 from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.core.patterns import late_pattern
-from lmms_eval_tasks.utils.scoring.record import UnparsedReason
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnparsedReason
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
@@ -233,18 +234,33 @@ def _first_turn(text: str) -> str:
     return "" if asks and begin and not bare else text[begin:]
 
 
-def ends_in_reasoning(response: str) -> bool:
+def _ends_in_reasoning(response: str) -> bool:
     """Whether marked reasoning in a response never closes, as where it used all of its tokens."""
     return _find_reasoning(_own_turn(response))[0] >= 0
 
 
-def why_unread(response: object, cut_off: bool = False) -> UnparsedReason | None:
-    """Why there is nothing to read in a response, whatever is asked; None where there is something."""
-    if not isinstance(response, str) or not response.strip():
+def why_unread(reply: Reply) -> UnparsedReason | None:
+    """Why there is nothing to read in a reply, whatever is asked; None where there is something."""
+    if not reply.text.strip():
         return UnparsedReason.EMPTY
-    if cut_off or ends_in_reasoning(response):
+    if reply.cut_off or _ends_in_reasoning(reply.text):
         return UnparsedReason.CUT_OFF
-    return None if _NO_CONTENT.sub("", answer_part(response)[0]) else UnparsedReason.EMPTY
+    return None if _NO_CONTENT.sub("", answer_part(reply.text)[0]) else UnparsedReason.EMPTY
+
+
+def explain(record: Record, reply: Reply) -> Record:
+    """Return the record of a reply with how it ended, and with why there is no answer or nothing was read."""
+    if reply.missing:
+        return replace(record, outcome=Outcome.UNSCORED, unscored_reason=reply.missing, detail=reply.detail)
+    unparsed = record.outcome is Outcome.UNPARSED
+    if unparsed or not record.detail:
+        if reply.cut_off or (record.answered is None and _ends_in_reasoning(reply.text)):
+            record = replace(record, detail=CUT_OFF)
+        elif unparsed:
+            record = replace(record, detail=record.detail or reply.silence)
+    if unparsed and not record.unparsed_reason:
+        record = replace(record, unparsed_reason=why_unread(reply))
+    return record
 
 
 def _find_reasoning(text: str) -> tuple[int, int, int]:
@@ -356,22 +372,28 @@ class OpenedResponse:
     values: list[str]
     rest: str
     closing: str
-    cut_off: bool
+    broken_off: bool
+    """Whether it stops before its end, as where it used all of its tokens."""
 
     @property
     def prose(self) -> str:
         return without_objects(self.rest)
 
 
+def open_response(said: object, rewrite: Callable[[str], str] = str) -> OpenedResponse:
+    """Return the part of a reply, or of its text, that may hold its answer, without marked reasoning and with JSON
+    objects separated from prose."""
+    reply = as_reply(said)
+    return _open(reply.text, rewrite, reply.cut_off)
+
+
 @lru_cache(maxsize=RECENT_TEXTS)
-def open_response(response: str, rewrite: Callable[[str], str] = str, cut_off: bool = False) -> OpenedResponse:
-    """Return the part of a response that may hold its answer, without marked reasoning and with JSON objects separated
-    from prose."""
-    visible, closing = answer_part(response)
+def _open(text: str, rewrite: Callable[[str], str], broken_off: bool) -> OpenedResponse:
+    visible, closing = answer_part(text)
     text = rewrite(shorten(visible))
     values, rest = json_answers(text)
-    cut_off = cut_off or breaks_off(rest)
-    return OpenedResponse(text, values, committed(rest) if cut_off else rest, shorten(closing), cut_off)
+    broken_off = broken_off or breaks_off(rest)
+    return OpenedResponse(text, values, committed(rest) if broken_off else rest, shorten(closing), broken_off)
 
 
 def json_objects(text: str) -> Iterator[tuple[object, int, int]]:

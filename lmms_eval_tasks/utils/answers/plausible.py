@@ -10,7 +10,6 @@ from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Words, is_english, takes_back
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
 from lmms_eval_tasks.utils.core.patterns import late_pattern
-from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, share_of
 from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
@@ -95,13 +94,11 @@ class _Statement(NamedTuple):
     place: int = 0
 
 
-def read_plausibility(response: object, *, cut_off: bool = False) -> str | None:
-    """Return the verdict on the clip that a careful reader would take from a response."""
-    if not isinstance(response, str):
-        return None
-    opened = open_response(response, _with_answers, cut_off)
+def read_plausibility(reply: object) -> str | None:
+    """Return the verdict on the clip that a careful reader would take from a reply or its text."""
+    opened = open_response(reply, _with_answers)
     letters = {_read_text(value) for value in opened.values} - {None}
-    return letters.pop() if len(letters) == 1 else None if letters else _read_text(opened.prose, opened.cut_off)
+    return letters.pop() if len(letters) == 1 else None if letters else _read_text(opened.prose, opened.broken_off)
 
 
 def why_no_plausibility(response: str) -> UnparsedReason:
@@ -114,7 +111,7 @@ def why_no_plausibility(response: str) -> UnparsedReason:
     return UnparsedReason.NO_OPTION if is_english(text) else UnparsedReason.OTHER_LANGUAGE
 
 
-def _read_text(response: str, cut_off: bool = False) -> str | None:
+def _read_text(response: str, broken_off: bool = False) -> str | None:
     text = plain_text(response).lower()
     if _SECOND.search(text):
         text = _NUMBERED.sub("", text)
@@ -134,7 +131,7 @@ def _read_text(response: str, cut_off: bool = False) -> str | None:
         if one:
             said.append(one._replace(place=place))
     begins = _WORD.match(_LEAD.sub("", text.strip())) is not None
-    return _decide(said, begins, cut_off)
+    return _decide(said, begins, broken_off)
 
 
 def _read_foreign(text: str) -> str | None:
@@ -148,13 +145,13 @@ def _read_foreign(text: str) -> str | None:
     return letters.pop() if len(letters) == 1 else None
 
 
-def _decide(said: list[_Statement], begins: bool, cut_off: bool) -> str | None:
+def _decide(said: list[_Statement], begins: bool, broken_off: bool) -> str | None:
     if not said:
         return None
     bare = [number for number, one in enumerate(said) if one.bare]
     number = bare[-1] if bare else 0 if said[0].letter and begins else None
     if number is None:
-        return None if cut_off else said[-1].letter
+        return None if broken_off else said[-1].letter
     decided, later = said[number], said[number + 1 :]
     if concluding := [one.letter for one in later if one.concludes]:
         return concluding[-1]
@@ -289,14 +286,9 @@ def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
 
     Args:
         stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
-        fields: Columns that a record repeats among its fields, or names and values from a row, the response and the
-            task.
+        fields: Columns that a record repeats among its fields, or names and values from a row, the reply and the task.
     """
-
-    def read(row: Row, response: object) -> str | None:
-        return read_plausibility(response, cut_off=row.get("cut_off", False))
-
-    return grader(read, lambda _, response: why_no_plausibility(response), stratum, fields)
+    return grader(lambda _, reply: read_plausibility(reply), lambda _, text: why_no_plausibility(text), stratum, fields)
 
 
 SAYS_POSSIBLE = Metric("says_possible", "says possible", share_of(POSSIBLE), higher_is_better=None)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lmms_eval_tasks.utils.core.text import hide_forms, hide_keys, hide_secrets, printable, printable_controls, quote
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
 
 Why = tuple[UnscoredReason, str]
 """A reason, and the same in more words."""
@@ -114,6 +114,7 @@ class Reply:
 
     @classmethod
     def failed(cls, detail: str, counts: Any = None, secrets: Sequence[str] | None = None) -> Reply:
+        """Return the reply of a request that failed, and why it did."""
         return cls(f"{FAILED} {detail}", UnscoredReason.FAILED, detail, counts)._safe(secrets)
 
     @classmethod
@@ -126,7 +127,7 @@ class Reply:
             return read
         if record.is_silent([response]):
             return replace(read, missing=record.unscored_reason, detail=record.detail)
-        finish = Finish(LENGTH) if record.detail == CUT_OFF else Finish()
+        finish = Finish(LENGTH) if record.ran_out else Finish()
         return replace(read, detail=record.detail if record.detail in SILENCES else "", finish=finish)
 
     def _safe(self, secrets: Sequence[str] | None) -> Reply:
@@ -161,10 +162,12 @@ class Reply:
 
     @property
     def why(self) -> Why | None:
+        """Why there is no answer, and the same in more words; None where there is one."""
         return (self.missing, self.detail) if self.missing else None
 
     @property
     def cut_off(self) -> bool:
+        """Whether it used all of its tokens."""
         return self.finish.reason == LENGTH
 
     def used_all(self) -> Reply:
@@ -211,6 +214,11 @@ class Reply:
             raise TypeError(f"Expected a text, but got {text!r}.")
         finish = Finish(**{**said, "tools": tuple(said.get("tools", ()))})
         return replace(cls.of_response(text), counts=None if tokens is None else read_counts(**tokens), finish=finish)
+
+
+def as_reply(said: object) -> Reply:
+    """Return a reply as it is, or one of a text alone; of anything else one that is empty."""
+    return said if isinstance(said, Reply) else Reply(said if isinstance(said, str) else "")
 
 
 def describe_empty(details: Iterable[str], whose: str = "") -> str | None:

@@ -13,6 +13,7 @@ from itertools import takewhile
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Words, both_ends, is_english, spell_out, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text
+from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
@@ -355,7 +356,7 @@ _DOUBT = PHRASES["unclear"]
 _CONTRAST = late_pattern(r"\b(?:but|however|though|yet)\b")
 
 
-def read_verdict(response: object, question: str = "", *, cut_off: bool = False) -> str:
+def read_verdict(reply: object, question: str = "") -> str:
     """The verdict that a careful reader would find in an answer to "had A not happened, would B still have?".
 
     "cannot tell" covers refusals, hedges between both, empty and unreadable answers, and whatever else leaves a doubt:
@@ -371,26 +372,24 @@ def read_verdict(response: object, question: str = "", *, cut_off: bool = False)
        follows seems not to agree with it.
     5. Without a yes or no, the last that is stated of the outcome ("it would still happen"), then links between the
        actions ("B requires A"), then plain affirmations ("the ball would roll"), if they all speak for one side.
+    6. Of a reply that used all of its tokens only a yes or no that it begins with, or that stands behind a label, in a
+       box or in JSON is read, and none that it merely weighs.
 
     The time taken is linear in the length of the response, of which the beginning and the end are read.
 
     Args:
-        response: What the model returned; anything but text cannot be told.
+        reply: What came back, or its text; of anything else the verdict cannot be told.
         question: The question that was asked, if it is known: a statement with its words is one of the outcome
             ("would have missed").
-        cut_off: Whether the response used all its tokens: then only a yes or no that it begins with, or that stands
-            behind a label, in a box or in JSON is its verdict, and none that it merely weighs.
 
     Returns:
         "yes", "no" or "cannot tell"; raises nothing.
     """
-    if not isinstance(response, str):
-        return UNCLEAR
-    opened = open_response(response, _with_answers, cut_off)
+    opened = open_response(reply, _with_answers)
     asked = asked_words(question)
     verdicts = {_read_text(value, asked) for value in opened.values} - {UNCLEAR}
     if not verdicts:
-        return _read_text(opened.prose, asked, Force.WORD if opened.cut_off else Force.HINT)
+        return _read_text(opened.prose, asked, Force.WORD if opened.broken_off else Force.HINT)
     verdict = verdicts.pop()
     reason = _JSON_REASON.search(opened.text)
     stated = [one.verdict for one in _read_statements(reason[1], asked) if one.force is Force.STATED] if reason else []
@@ -535,15 +534,14 @@ def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
 
     Args:
         stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
-        fields: Columns that a record repeats among its fields, or names and values from a row, the response and the
-            task.
+        fields: Columns that a record repeats among its fields, or names and values from a row, the reply and the task.
     """
 
-    def read(row: Row, response: object) -> str | None:
-        verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
+    def read(row: Row, reply: Reply) -> str | None:
+        verdict = read_verdict(reply, row["question"])
         return None if verdict == UNCLEAR else verdict
 
-    return grader(read, lambda row, response: why_no_verdict(response, row["question"]), stratum, fields)
+    return grader(read, lambda row, text: why_no_verdict(text, row["question"]), stratum, fields)
 
 
 VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", right, errors="clustered")

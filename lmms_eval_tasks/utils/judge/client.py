@@ -67,7 +67,7 @@ def one_line(text: str) -> str:
 
 UNREADABLE = "unreadable reply: "
 """How the reason begins why replies could not be used."""
-NOT_ASKED = "not asked"
+GIVEN_UP = "not asked"
 """How the reason begins why a case was not asked, because its server failed too often before."""
 
 logger = logging.getLogger(__name__)
@@ -248,7 +248,7 @@ class Judge(Generic[R]):
 
     def _ask_once(self, key: str, case: Case) -> Verdict[R]:
         if self._failed_in_a_row >= self.limits.give_up_after:
-            reason = f"{NOT_ASKED}: the judge could not answer {self.limits.give_up_after} cases in a row"
+            reason = f"{GIVEN_UP}: the judge could not answer {self.limits.give_up_after} cases in a row"
             return self._unscored(case, reason)
         time.sleep(max(0.0, self._resume_at - time.monotonic()))
         with self._slots:

@@ -392,7 +392,7 @@ def right(record: Record) -> float | None:
 
 def _alike(record: Record) -> float | None:
     """Percent of the pairs of an item's samples that give the same answer; one that is not read is like no other."""
-    answers = [one.answered for one in record.each if not one.unanswered]
+    answers = [one.answered for one in record.each if one.heard]
     pairs = list(combinations(answers, 2))
     return 100.0 * fmean(one is not None and one == other for one, other in pairs) if pairs else None
 
@@ -409,7 +409,7 @@ def share_of(answer: str) -> Callable[[Record], float | None]:
 UNPARSED_RATE = Metric(
     "unparsed_rate",
     "unparsed",
-    lambda record: None if record.unanswered else percent(record.answered is None),
+    lambda record: percent(record.answered is None) if record.heard else None,
     higher_is_better=False,
     errors="plain",
 )

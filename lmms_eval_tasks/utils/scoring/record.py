@@ -178,17 +178,17 @@ class Record:
         expected: str | None,
         answered: str | None,
         *,
-        asked: bool,
         fields: Mapping[str, Any],
+        missing: UnscoredReason | None = None,
         right: bool | None = None,
         unparsed_reason: UnparsedReason | None = None,
     ) -> Record:
         """The record of an answer; attributes as of a record.
 
-        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read. Else
-        it is right where `right` says so; without that where it is the key.
+        It is unscored where there is no answer, for the reason `missing`, or the key is withheld, and unparsed where
+        nothing was read. Else it is right where `right` says so; without that where it is the key.
         """
-        reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
+        reason = missing or (None if expected else UnscoredReason.NO_KEY)
         if reason:
             outcome = Outcome.UNSCORED
         elif answered is None:
@@ -208,6 +208,8 @@ class Record:
         answered: str | None,
         stratum: Mapping[str, str],
         fields: Mapping[str, Any],
+        *,
+        missing: UnscoredReason | None = None,
         unparsed_reason: UnparsedReason | None = None,
     ) -> Record:
         """The record of what was answered to a row, as `graded` has it."""
@@ -217,8 +219,8 @@ class Record:
             dict(stratum),
             row["answer"],
             answered,
-            asked=row["asked"],
             fields=dict(fields),
+            missing=missing,
             unparsed_reason=unparsed_reason,
         )
 
@@ -238,9 +240,14 @@ class Record:
         return self.unscored_reason is not UnscoredReason.NO_CLIP
 
     @property
-    def unanswered(self) -> bool:
-        """Whether there is no answer: nothing could be shown, or the model or a request to it failed."""
-        return self.unscored_reason in (UnscoredReason.NO_CLIP, *_SILENT, *_UNSHOWN)
+    def heard(self) -> bool:
+        """Whether there is an answer: something could be shown, and neither the model nor a request to it failed."""
+        return self.unscored_reason not in (UnscoredReason.NO_CLIP, *_SILENT, *_UNSHOWN)
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether the answer used all of its tokens, or its reasoning never ends."""
+        return self.detail == CUT_OFF
 
     def is_silent(self, responses: Sequence[object]) -> bool:
         """Whether there is no answer although the model was asked, given what it returned.
@@ -249,13 +256,13 @@ class Record:
         """
         if self.view and self.unscored_reason in _UNSHOWN:
             return True
-        return self.asked and self.unanswered and not any(responses)
+        return self.asked and not self.heard and not any(responses)
 
     @property
     def why(self) -> str:
         """The reason and its detail, for people; empty where there is none."""
         reason = self.unscored_reason or self.unparsed_reason
-        detail = "" if reason is UnparsedReason.CUT_OFF and self.detail == CUT_OFF else self.detail
+        detail = "" if reason is UnparsedReason.CUT_OFF and self.ran_out else self.detail
         return ": ".join(filter(None, (reason.value if reason else "", detail)))
 
     @property

@@ -386,7 +386,7 @@ def test_links_of_takes_are_found_and_every_reply_has_its_line(tmp_path: Path) -
         ("critic", "A00 > A01", None),
         ("synthesizer", "A00 > A01", None),
     ]
-    assert (chosen.asked + judged.asked, chosen.unanswered + judged.unanswered) == (len(lines), 0) == (3 + 3 * 4, 0)
+    assert (chosen.asked + judged.asked, chosen.unusable + judged.unusable) == (len(lines), 0) == (3 + 3 * 4, 0)
 
 
 def test_verifier_and_critic_are_shown_the_examples_that_are_given(tmp_path: Path) -> None:

@@ -13,19 +13,21 @@ import pytest
 from lmms_eval_tasks.utils.answers.choice import choice_grader, read_choice
 from lmms_eval_tasks.utils.answers.hooks import TaskSettings
 from lmms_eval_tasks.utils.answers.plausible import plausibility_grader, read_plausibility
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.answers.verdict import NO, UNCLEAR, YES, read_verdict, verdict_grader
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason, UnscoredReason
 
 FOLDER = Path(__file__).parent
 OPTIONS = ["The cat pushes it", "A gust of wind moves the curtain", "The man pulls the cloth", "The dog tilts it"]
 
 
 def read(kind: str, text: str, cut_off: bool = False, options: list[str] = OPTIONS, question: str = "") -> str | None:
+    reply = Reply(text).used_all() if cut_off else Reply(text)
     if kind in ("choice", "mcq"):
-        return read_choice(text, options, cut_off=cut_off)
+        return read_choice(reply, options)
     if kind == "plausibility":
-        return read_plausibility(text, cut_off=cut_off)
-    verdict = read_verdict(text, question, cut_off=cut_off)
+        return read_plausibility(reply)
+    verdict = read_verdict(reply, question)
     return None if verdict == UNCLEAR else verdict
 
 
@@ -171,13 +173,13 @@ WHY = (
 )  # fmt: skip
 GRADERS = {"choice": choice_grader(), "verdict": verdict_grader(), "plausibility": plausibility_grader()}
 ROW = {
-    "item_id": "1", "group_id": "1", "question": "?", "options": OPTIONS, "answer": "A", "asked": True, "split": "test",
+    "item_id": "1", "group_id": "1", "question": "?", "options": OPTIONS, "answer": "A", "split": "test",
 }  # fmt: skip
 
 
-def grade(kind: str, text: object, **row: Any) -> Record:
+def grade(kind: str, said: object) -> Record:
     task: Any = SimpleNamespace(settings=TaskSettings())
-    return GRADERS[kind]({**ROW, **row}, text, task).record
+    return GRADERS[kind](ROW, as_reply(said), task).record
 
 
 @pytest.mark.parametrize(("kind", "text", "why"), WHY)
@@ -186,7 +188,7 @@ def test_an_unparsed_answer_says_why(kind: str, text: object, why: UnparsedReaso
     assert (record.outcome, record.unparsed_reason) == (Outcome.UNPARSED, why)
     assert record.why == why.value
     assert Record.from_json(record.to_json()) == record
-    assert grade(kind, text, asked=False).unparsed_reason is None
+    assert grade(kind, Reply(missing=UnscoredReason.NO_CLIP)).unparsed_reason is None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_an_unparsed_answer_says_why(kind: str, text: object, why: UnparsedReaso
 )
 def test_only_where_its_tokens_were_used_is_an_answer_taken_for_cut_off(kind: str, text: str) -> None:
     assert grade(kind, text).answered is not None and grade(kind, text).unparsed_reason is None
-    cut = grade(kind, text, cut_off=True)
+    cut = grade(kind, Reply(text).used_all())
     assert (cut.answered, cut.unparsed_reason) == (None, UnparsedReason.CUT_OFF)
 
 

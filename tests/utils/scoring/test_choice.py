@@ -11,11 +11,12 @@ from pydantic import ValidationError
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.choice import choice_grader
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings, ask_choice
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE
 from lmms_eval_tasks.utils.scoring.record import LogForm, LogLine, Outcome, Record, UnscoredReason, log_line
 
 ROW: dict[str, Any] = {
-    "item_id": "q1_0", "group_id": "q1", "options": ["falls", "stays"], "answer": "B", "asked": True,
+    "item_id": "q1_0", "group_id": "q1", "options": ["falls", "stays"], "answer": "B",
 }  # fmt: skip
 METRICS = (SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE)
 LOGGED = Record("q", "q", {"part": "big", "kind": "a"}, "A", "A", Outcome.CORRECT, fields={"depth": 1}).to_json()
@@ -24,7 +25,7 @@ LOGGED = Record("q", "q", {"part": "big", "kind": "a"}, "A", "A", Outcome.CORREC
 def grade(response: object, official: str | None = None, **changes: Any) -> Record:
     own = choice_grader(lambda text: official, lambda row: {"difficulty": "easy"})
     task: Any = SimpleNamespace(settings=TaskSettings())
-    return own({**ROW, **changes}, response, task).record
+    return own({**ROW, **changes}, as_reply(response), task).record
 
 
 def test_outcomes_and_what_they_count() -> None:
@@ -35,7 +36,7 @@ def test_outcomes_and_what_they_count() -> None:
         # Without a key an answer that cannot be read still counts as such; an item that was not asked has none.
         ("B", {"answer": None}, UnscoredReason.NO_KEY, "B", (None, 0.0, 100.0)),
         ("no idea", {"answer": None}, UnscoredReason.NO_KEY, None, (None, 100.0, 100.0)),
-        ("B", {"asked": False}, UnscoredReason.NO_CLIP, None, (None, None, 100.0)),
+        (Reply(missing=UnscoredReason.NO_CLIP), {}, UnscoredReason.NO_CLIP, None, (None, None, 100.0)),
     ):  # fmt: skip
         record = grade(response, "B", **changes)
         assert record.answered == answered
@@ -56,8 +57,8 @@ def test_a_task_letters_options_and_grades_with_and_without_the_own_extractor() 
         settings=TaskSettings(read_prompt("mcq_letter")), model=None, judge=lambda schema: None
     )
     row = {**ROW, "part": "big"}
-    plain = choice_grader(stratum=lambda row: {"size": row["part"]})(row, "B", context).record
-    both = choice_grader(lambda text: text, ("part",), ("options",))(row, "B", context).record
+    plain = choice_grader(stratum=lambda row: {"size": row["part"]})(row, Reply("B"), context).record
+    both = choice_grader(lambda text: text, ("part",), ("options",))(row, Reply("B"), context).record
     assert (plain.stratum, plain.fields) == ({"size": "big"}, {"prompt": context.settings.signature})
     assert (both.stratum, both.fields["options"]) == ({"part": "big"}, row["options"])
     assert (both.fields["official_answered"], both.fields["official_correct"]) == ("B", True)
@@ -67,9 +68,9 @@ def test_a_grader_may_say_what_is_right() -> None:
     for answered, right, changes, outcome in (
         ("2.1", True, {}, Outcome.CORRECT), ("2.0", False, {}, Outcome.WRONG), ("2.0", None, {}, Outcome.CORRECT),
         (None, False, {}, Outcome.UNPARSED), ("2.1", True, {"expected": None}, Outcome.UNSCORED),
-        ("2.1", True, {"asked": False}, Outcome.UNSCORED),
+        ("2.1", True, {"missing": UnscoredReason.FAILED}, Outcome.UNSCORED),
     ):  # fmt: skip
-        given: dict[str, Any] = {"expected": "2.0", "asked": True, "fields": {}, **changes}
+        given: dict[str, Any] = {"expected": "2.0", "fields": {}, **changes}
         assert Record.graded("q", "q", {}, answered=answered, right=right, **given).outcome is outcome
 
 

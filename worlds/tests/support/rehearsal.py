@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lmms_eval_tasks.api import GradedItem, Record, Row, RunningTask, read_prompt
+from lmms_eval_tasks.api import GradedItem, Record, Reply, Row, RunningTask, read_prompt
 from lmms_eval_tasks.api.hooks import doc_to_text, process_results
 from lmms_eval_tasks.api.prompts import prompt_reader
 from lmms_eval_worlds.benchmark import BENCHMARK
@@ -69,9 +69,9 @@ class Rehearsal(RunningTask):
         return ask(doc, self.settings)
 
     def grade_first(
-        self, doc: Row, results: Sequence[Any], grade: Callable[[Row, object, RunningTask], GradedItem]
+        self, doc: Row, results: Sequence[Any], grade: Callable[[Row, Reply, RunningTask], GradedItem]
     ) -> dict[str, Any]:
-        return {"record": grade(doc, results[0], self).record.to_json()}
+        return {"record": grade(doc, Reply.of_response(results[0]), self).record.to_json()}
 
     def score(self, name: str) -> float | int | None:
         """Scores are asked for by `scores`."""
