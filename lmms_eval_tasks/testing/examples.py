@@ -118,7 +118,8 @@ class ExampleRun:
     def grade(self, row: Row, response: Any) -> dict[str, Any]:
         """The record of a response, with an entry for each score; rows say of their set only whether it is a sample."""
         self.state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
-        items: dict[str, Any] = self.bound["process_results"](row, [response])
+        said = NO_REPLY if response == NO_CLIP else response
+        items: dict[str, Any] = self.bound["process_results"](row, [said])
         return items
 
     def scores(self, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -184,6 +185,9 @@ def score_items(
     return {name: None if one is None else round(float(one), 9) for name, one in scores.items()}, evaluation.asked
 
 
+NO_CLIP = "<not asked: the clip is missing>"
+"""Stands in an example for the reply to an item whose clip is missing."""
+NO_REPLY = Reply(missing=UnscoredReason.NO_CLIP)
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""
 NO_LETTER = "-"
@@ -310,7 +314,7 @@ def grade_examples(
     """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
     found = benchmark.kinds[kind]
     items = [item for example in examples for item in example.items]
-    items += [(row, Reply(missing=UnscoredReason.NO_CLIP)) for row in rows.values()]
+    items += [(row, NO_REPLY) for row in rows.values()]
     numbers = (0.0, 10.0, 7.0, None) if found.judge else (None,)
     records = [
         record
