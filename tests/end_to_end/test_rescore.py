@@ -113,9 +113,9 @@ def test_what_a_changed_scorer_changes_is_named_number_by_number(
 ) -> None:
     of = Record.of
 
-    def strict(row: Mapping[str, Any], answered: str | None, *given: Any) -> Record:
+    def strict(row: Mapping[str, Any], answered: str | None, *given: Any, **named: Any) -> Record:
         # Only the items of CausalVQA have two versions.
-        return of(row, None if answered == "A" and "version" in row else answered, *given)
+        return of(row, None if answered == "A" and "version" in row else answered, *given, **named)
 
     monkeypatch.setattr(Record, "of", strict)
     saved = guessed.samples(DEBUG)

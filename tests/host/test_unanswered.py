@@ -132,7 +132,12 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     # Where answers are kept without grading, too.
     for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
         state.begin(ModelFacts(), requests(text, 1, first["item_id"]))
-        assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
+        record = keep_prediction(state, state.process_results, first, [text])["record"]
+        assert record["unscored_reason"] == reason
+    assert record["detail"] == "", "an answer that is kept is not empty"
+    state.begin(ModelFacts(), requests("<think>B</think>", 1, first["item_id"]))
+    filtered = grade(first, "")
+    assert (filtered.why, filtered.detail) == ("empty", ""), "something came, of which nothing is left to grade"
 
 
 def test_one_rank_with_an_answer_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

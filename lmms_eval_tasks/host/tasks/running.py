@@ -425,23 +425,21 @@ class TaskState(RunningTask):
 
     def _grade(self, doc: Row, response: object, sample: int, grade: Grade) -> GradedItem:
         """Return what one response to an item, a text or a reply, is graded as."""
-        reply, frame = self._find_reply(doc, response, sample)
+        whole, frame = self._find_reply(doc, response, sample)
+        # Of its text lmms-eval's filters have left what is graded.
+        text = response if isinstance(response, str) else whole.text if isinstance(response, Reply) else ""
+        reply = replace(whole, text="" if whole.missing else text)
         graded = grade(doc, reply, self)
-        record = replace(explain(graded.record, reply), drawn=self.drawn.get(doc["item_id"]))
+        record = replace(explain(graded.record, reply, whole.silence), drawn=self.drawn.get(doc["item_id"]))
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
         self.is_heard |= record.heard
         return replace(graded, record=record)
 
     def _find_reply(self, doc: Row, response: object, sample: int) -> tuple[Reply, int | None]:
-        """Return the reply to a sample of an item, without a text where it is no answer, and the frame it was asked of.
-
-        Its text is what lmms-eval's filters left of it.
-        """
-        reply, frame = Reply.of_response(response), None
-        text = reply.text if isinstance(response, str | Reply) else ""
-        if self.replies and not isinstance(response, Reply):
-            reply = self.replies.find(doc["item_id"], sample) or reply
+        """Return the reply to a sample of an item, and the index of the single frame that it was asked with."""
+        known = self.replies.find(doc["item_id"], sample) if self.replies and not isinstance(response, Reply) else None
+        reply, frame = known or Reply.of_response(response), None
         if reply.missing:
             if reply.missing is not UnscoredReason.NO_CLIP:
                 self.silent[doc["item_id"]] = reply.missing, reply.detail
@@ -450,7 +448,7 @@ class TaskState(RunningTask):
         elif self.view.name and self.evaluation.clips_needed:
             frame, why = self.shown.look_back(doc)
             reply = replace(reply, missing=why[0], detail=why[1]) if why else reply
-        return replace(reply, text="" if reply.missing else text), frame
+        return reply, frame
 
     def gather(self, record: Record) -> dict[str, Any]:
         """Return what lmms-eval gathers of an item: its record, and an entry for each score that it counts in."""

@@ -248,8 +248,11 @@ def why_unread(reply: Reply) -> UnparsedReason | None:
     return None if _NO_CONTENT.sub("", answer_part(reply.text)[0]) else UnparsedReason.EMPTY
 
 
-def explain(record: Record, reply: Reply) -> Record:
-    """Return the record of a reply with how it ended, and with why there is no answer or nothing was read."""
+def explain(record: Record, reply: Reply, silence: str) -> Record:
+    """Return the record of a reply with how it ended, and with why there is no answer or nothing was read.
+
+    `silence` is that of the reply as it came: of a text there may be nothing left to grade.
+    """
     if reply.missing:
         return replace(record, outcome=Outcome.UNSCORED, unscored_reason=reply.missing, detail=reply.detail)
     unparsed = record.outcome is Outcome.UNPARSED
@@ -257,7 +260,7 @@ def explain(record: Record, reply: Reply) -> Record:
         if reply.cut_off or (record.answered is None and _ends_in_reasoning(reply.text)):
             record = replace(record, detail=CUT_OFF)
         elif unparsed:
-            record = replace(record, detail=record.detail or reply.silence)
+            record = replace(record, detail=record.detail or silence)
     if unparsed and not record.unparsed_reason:
         record = replace(record, unparsed_reason=why_unread(reply))
     return record
