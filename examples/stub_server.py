@@ -491,23 +491,22 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def handler(player: Player) -> type[BaseHTTPRequestHandler]:
-    """What answers requests by a player."""
+class Handler(BaseHTTPRequestHandler):
+    """Answers requests by a player."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            data = completion(as_text(player.reply(read_request(body)[0]))).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    player: ClassVar[Player]
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        data = completion(as_text(self.player.reply(read_request(body)[0]))).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
-    return Handler
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 def main() -> None:
@@ -519,8 +518,10 @@ def main() -> None:
     name = options.folder.resolve().parent.name
     if name not in PLAYERS:
         parser.error(f"Expected the folder build of {' or '.join(PLAYERS)} in a sample, but got {options.folder}.")
-    address, player = urlsplit(options.url), player_of(options.folder)
-    with Server((address.hostname or "localhost", address.port or 80), handler(player)) as server:
+    address = urlsplit(options.url)
+    with Server((address.hostname or "localhost", address.port or 80), Handler) as server:
+        # A build that starts meanwhile waits for its replies and is not refused.
+        Handler.player = player_of(options.folder)
         print(f"Playing all models of {name} at {options.url}", flush=True)
         server.serve_forever()
 

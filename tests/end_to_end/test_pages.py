@@ -53,6 +53,7 @@ def run_script(text: str, folder: Path) -> str:
         )  # fmt: skip
         try:
             status = shell.wait(LONGEST)
+            assert status == 0, (folder / "printed").read_text(encoding="utf-8", errors="replace")
             # What a script starts it ends; on a busy machine the last of it takes a moment to be gone.
             with pytest.raises(ProcessLookupError):
                 for _ in range(50):
@@ -61,9 +62,7 @@ def run_script(text: str, folder: Path) -> str:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
-    output = (folder / "printed").read_text(encoding="utf-8", errors="replace")
-    assert status == 0, output
-    return output
+    return (folder / "printed").read_text(encoding="utf-8", errors="replace")
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.relative_to(ROOT).as_posix())
