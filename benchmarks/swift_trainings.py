@@ -12,8 +12,8 @@ from pathlib import Path
 
 from measuring import Options, end_without, in_own_process
 
+from lmms_eval_tasks.countervqa.sample import SAMPLE
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.sample.writers import WRITERS
 from lmms_eval_tasks.utils.core.work import no_progress
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
@@ -37,7 +37,7 @@ def check_environment(environment: Path | None) -> None:
 def write_set(folder: Path, clips: int) -> Path:
     """CounterVQA's sample, of so many clips with five questions each."""
     (folder / "clips").mkdir(parents=True)
-    WRITERS["countervqa"].write(folder, SAMPLE_SEED, {"clips": clips}, no_progress)
+    SAMPLE.write(folder, SAMPLE_SEED, {"clips": clips}, no_progress)
     return folder
 
 

@@ -36,6 +36,7 @@ from lmms_eval_tasks.api.release import download_dataset, read_metadata
 from lmms_eval_tasks.cast_bench import card, hooks, masked, open_ended, report, submission
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_roles, frame_of, frame_size, read_items
+from lmms_eval_tasks.cast_bench.sample import SAMPLE
 
 CLIP_FOLDERS = ("", "videos")
 
@@ -218,4 +219,5 @@ BENCHMARK = Benchmark(
         "edit": Inquiry("descriptions", ask_descriptions),
         "revise": Inquiry("revision", lambda rows: ask_descriptions(rows, revised=True)),
     },
+    sample=SAMPLE,
 )

@@ -60,6 +60,7 @@ from lmms_eval_tasks.api.page import Layout, LayoutPlace, ReferencedMetric, publ
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, read_closing
 from lmms_eval_tasks.api.release import PublishedStatistics, describe, open_release
 from lmms_eval_tasks.api.runs import ChoiceLine
+from lmms_eval_tasks.causalvqa.sample import SAMPLE
 
 # ---- what paper and release say ------------------------------------------------------------------------------------
 
@@ -472,4 +473,5 @@ BENCHMARK = Benchmark(
         replaces="mcq_letter",
     ),
     inquiries={"review": Inquiry("review", responses=2, kinds=TYPES, retimed=True)},
+    sample=SAMPLE,
 )

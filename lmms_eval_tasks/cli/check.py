@@ -122,7 +122,7 @@ def check(
                     prepared_tables.print_statistics(console, name, split, figures)
             warned += len(printed)
         except InputError as error:
-            stops.append(str(error) if _has_sample(name) else str(error).replace(SAMPLE_REMEDY, ""))
+            stops.append(str(error) if chosen.sample else str(error).replace(SAMPLE_REMEDY, ""))
     stops += _check_installation(console)
     if model:
         with _stopping(stops):
@@ -220,12 +220,6 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
         print_hazard(Output("check"), hazard)
     if absent := describe_absent(model, parse_arguments(arguments)):
         raise InputError(absent)
-
-
-def _has_sample(name: str) -> bool:
-    from lmms_eval_tasks.sample.write_sample import sample_writers
-
-    return name in sample_writers()
 
 
 def _prepared_tasks(name: str) -> list[str]:

@@ -36,6 +36,7 @@ from lmms_eval_tasks.api.release import clock
 from lmms_eval_tasks.countervqa import card, hooks, release, report
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, SPLIT, ClipGraph, CounterfactualQuestion
+from lmms_eval_tasks.countervqa.sample import SAMPLE
 
 COLUMNS = {
     **dict.fromkeys(("level", "interaction", "rule", "explanation", "action", "outcome", "graph"), "string"),
@@ -232,4 +233,5 @@ BENCHMARK = Benchmark(
     schema=lambda: COLUMNS,
     inquiries=INQUIRIES,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
+    sample=SAMPLE,
 )

@@ -42,6 +42,7 @@ from lmms_eval_tasks.api.release import download_dataset, open_release
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS, KINDS, by_parts, heldout_items, read_items, says
 from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, grade, read_settings
+from lmms_eval_tasks.intphys2.sample import SAMPLE
 from lmms_eval_tasks.intphys2.surprise import SURPRISE
 
 # ---- the release, prepared -----------------------------------------------------------------------------------------
@@ -259,4 +260,5 @@ BENCHMARK = Benchmark(
     clip_names_are_ids=True,
     # lmms-eval's own takes "No, this is not physically possible" for possible.
     replaces=frozenset({"intphys2_debug"}),
+    sample=SAMPLE,
 )

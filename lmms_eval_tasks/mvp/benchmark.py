@@ -56,6 +56,7 @@ from lmms_eval_tasks.api.prompts import Prompt, read_closing
 from lmms_eval_tasks.api.release import PublishedStatistics, describe, download_dataset, summarize_names
 from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.mvp.raw_downloads import CLIP_SOURCES, find_raw_clips, read_folders
+from lmms_eval_tasks.mvp.sample import SAMPLE
 
 # ---- what paper and release say ------------------------------------------------------------------------------------
 
@@ -624,4 +625,5 @@ BENCHMARK = Benchmark(
     clip_names_are_ids=True,
     # lmms-eval's own write no submission file.
     replaces=frozenset({"mvp_mini", *(f"mvp_mini_{subset}" for subset in SUBSETS)}),
+    sample=SAMPLE,
 )

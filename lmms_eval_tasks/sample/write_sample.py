@@ -6,7 +6,6 @@ from pathlib import Path
 
 import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.sample.writers import WRITERS
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import remove, swap, write_file
@@ -24,18 +23,16 @@ Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same 
 """
 
 
-def sample_writers() -> dict[str, SampleWriter]:
-    """Benchmark to its writer, ours first, in alphabetical order."""
-    return {**WRITERS} | {
-        name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample
-    }
+def all_samples() -> dict[str, SampleWriter]:
+    """Benchmark to how its sample data is made, ours first, in alphabetical order."""
+    return {name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample}
 
 
 def prepare_commands(sample: Path) -> list[list[str]]:
     """Arguments of `lmms-eval-tasks prepare` that prepare a written sample, a list for each time it has to run."""
     return [
         [benchmark, *(option.replace("{folder}", str(sample / benchmark)) for option in options)]
-        for benchmark, writer in sample_writers().items()
+        for benchmark, writer in all_samples().items()
         if (sample / benchmark).is_dir()
         for options in writer.prepare
     ]
@@ -48,9 +45,9 @@ def build_sample(
     sizes: Mapping[str, Mapping[str, int]] | None = None,
     benchmarks: Sequence[str] = (),
 ) -> Path:
-    """Write the sample to `out`, of the writers' own sizes but for those given by benchmark; an older sample there is
+    """Write the sample to `out`, of the benchmarks' own sizes but for those given by benchmark; an older sample is
     replaced once the new one is complete."""
-    known = sample_writers()
+    known = all_samples()
     if unknown := [name for name in benchmarks if name not in known]:
         raise InputError(
             f"Expected benchmarks that have sample data, any of {', '.join(known)}, but got {', '.join(unknown)}."

@@ -47,6 +47,7 @@ from lmms_eval_tasks.yocausal import card, hooks, labelling, ranking, result_fil
 from lmms_eval_tasks.yocausal.card import CARD, CAUSALITY, DISCRIMINABLE, FORWARD, SUBSETS, TASK, stratum
 from lmms_eval_tasks.yocausal.prepare import own_columns, prepare
 from lmms_eval_tasks.yocausal.result_file import losses_by_timestep
+from lmms_eval_tasks.yocausal.sample import SAMPLE
 
 STUDY = HumanStudy(
     versions={"forward_first": "SECOND", "reversed_first": "FIRST"},
@@ -327,4 +328,5 @@ BENCHMARK = Benchmark(
     official_prompt=labelling.OFFICIAL_PROMPT,
     inquiries=INQUIRIES,
     human_study=STUDY,
+    sample=SAMPLE,
 )

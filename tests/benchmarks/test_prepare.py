@@ -26,7 +26,7 @@ from sample_runs import at, prepared_sample
 from lmms_eval_tasks import registry as registry_module
 from lmms_eval_tasks.cli.prepare import prepare_command
 from lmms_eval_tasks.registry import build_registry, load_table, read_card, registry
-from lmms_eval_tasks.sample.writers import WRITERS
+from lmms_eval_tasks.sample.write_sample import all_samples
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -62,9 +62,9 @@ class Release:
 
     def options(self, folder: Path | None = None) -> list[list[str]]:
         """The options of its commands, for the release or for another folder of its form."""
-        writer = WRITERS.get(self.name) or self.benchmark.sample
-        assert writer
-        return [[one.replace("{folder}", str(folder or self.folder)) for one in options] for options in writer.prepare]
+        sample = self.benchmark.sample
+        assert sample
+        return [[one.replace("{folder}", str(folder or self.folder)) for one in options] for options in sample.prepare]
 
     def call(self, options: list[str]) -> None:
         app = typer.Typer(add_completion=False)
@@ -90,11 +90,11 @@ def with_plugin() -> Benchmark:
     return benchmark
 
 
-@pytest.fixture(scope="module", params=[*WRITERS, "pendulums"])
+@pytest.fixture(scope="module", params=[*all_samples(), "pendulums"])
 def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     root, name = tmp_path_factory.mktemp(request.param), request.param
     with pytest.MonkeyPatch.context() as patch:
-        if name in WRITERS:
+        if name != "pendulums":
             benchmark, sample = registry().benchmarks[name], prepared_sample(tmp_path_factory).parent / "sample" / name
         else:
             benchmark, sample = with_plugin(), root / "sample"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from host_run import SCRIPTS, environment, own_command, run_host
 
+from lmms_eval_tasks.countervqa.sample import SAMPLE
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.sample.writers import WRITERS
 from lmms_eval_tasks.train.stages.commands import read_curves
 from lmms_eval_tasks.train.stages.stage import CHECKPOINTS, last_checkpoint, log_path, steps_of
 from lmms_eval_tasks.utils.core.work import no_progress
@@ -43,7 +43,7 @@ PATIENCE = 240.0
 def write_questions(folder: Path, seed: int) -> Path:
     """A set about one clip."""
     (folder / "clips").mkdir(parents=True)
-    WRITERS["countervqa"].write(folder, seed, {"clips": 1}, no_progress)
+    SAMPLE.write(folder, seed, {"clips": 1}, no_progress)
     return folder
 
 

@@ -18,16 +18,17 @@ from stub_server import PLAYERS, player_of
 import lmms_eval_tasks
 from lmms_eval_tasks.construct.cli.build import BUILDERS
 from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF
+from lmms_eval_tasks.intphys2.sample import HELD_OUT_TRUTH, RELEASE
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample.solver import decode
-from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands
-from lmms_eval_tasks.sample.writers import HELD_OUT_TRUTH, INTPHYS2, WRITERS
+from lmms_eval_tasks.sample.write_sample import all_samples, build_sample, prepare_commands
 from lmms_eval_tasks.utils.core.errors import InputError
 
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
+SAMPLES = all_samples()
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 TINY = {
-    **{name: dict.fromkeys(writer.sizes, 1) for name, writer in WRITERS.items()},
+    **{name: dict.fromkeys(sample.sizes, 1) for name, sample in SAMPLES.items()},
     "causalvqa": {"debug_per_type": 1, "test_per_stratum": 0},
 }
 
@@ -47,7 +48,7 @@ def test_the_same_seed_gives_the_same_bytes_and_an_interrupted_build_leaves_the_
     assert [(done, total) for _, done, total in steps] == [
         (done, total) for total in totals for done in range(1, total + 1)
     ]
-    assert len(totals) >= len(WRITERS) and all(what.startswith("filming clips") for what, _, _ in steps)
+    assert len(totals) >= len(OWN) and all(what.startswith("filming clips") for what, _, _ in steps)
 
     def stop(what: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
@@ -76,14 +77,14 @@ def test_one_benchmarks_sample_is_written_alone_and_what_cannot_be_written_is_re
     assert sorted(path.name for path in tmp_path.rglob("*") if "alone" not in path.parts) == ["mine", "thesis.txt"]
 
 
-def test_every_benchmark_has_a_writer_and_is_prepared_from_what_it_writes(tmp_path: Path) -> None:
-    assert list(WRITERS) == OWN
+def test_every_benchmark_has_sample_data_and_is_prepared_from_what_it_writes(tmp_path: Path) -> None:
+    assert list(SAMPLES)[: len(OWN)] == OWN
     for name in OWN:
         (tmp_path / name).mkdir()
     commands = prepare_commands(tmp_path)
     assert list(dict.fromkeys(benchmark for benchmark, *_ in commands)) == OWN
     for benchmark, *options in commands:
-        assert options[:2] == ["--source", f"{tmp_path / benchmark / WRITERS[benchmark].release}"]
+        assert options[:2] == ["--source", f"{tmp_path / benchmark / SAMPLES[benchmark].release}"]
     assert [command[3:] for command in commands if command[0] == "mvp"] == [
         ["--videos", f"{tmp_path}/mvp/videos", "--split", split] for split in ("mini", "full")
     ]
@@ -91,13 +92,13 @@ def test_every_benchmark_has_a_writer_and_is_prepared_from_what_it_writes(tmp_pa
 
 @pytest.mark.slow
 def test_everything_is_marked_small_and_can_be_decoded_and_whatever_can_be_built_can_be_tried(sample: Path) -> None:
-    for folder in (".", *(f"{benchmark}/{writer.release}" for benchmark, writer in WRITERS.items())):
+    for folder in (".", *(f"{benchmark}/{SAMPLES[benchmark].release}" for benchmark in OWN)):
         mark = json.loads((sample / folder / "SAMPLE.json").read_text())
         assert mark["sample"] is True and mark["seed"] == 0 and mark["version"]
     readme = (sample / "README.md").read_text()
     assert "not a benchmark" in readme and "Seed 0" in readme
-    for benchmark, writer in WRITERS.items():
-        assert f"- `{benchmark}/`: {writer.contents}\n" in readme
+    for benchmark in OWN:
+        assert f"- `{benchmark}/`: {SAMPLES[benchmark].contents}\n" in readme
         files = [path for path in (sample / benchmark).rglob("*") if path.is_file()]
         assert 0 < sum(path.stat().st_size for path in files) < 2e6, benchmark
         clips = [path for path in files if path.suffix == ".mp4"]
@@ -129,7 +130,7 @@ def test_releases_hold_what_prepare_does_not_look_at(sample: Path, tmp_path: Pat
         # The clips of a pair do not stand next to each other.
         stems = [name.rpartition("_")[0] for name in pyarrow.parquet.read_table(table)["video_id"].to_pylist()]
         assert all(one != other for one, other in pairwise(stems))
-    scenes = sample / "intphys2" / INTPHYS2
+    scenes = sample / "intphys2" / RELEASE
     assert not list((scenes / "HeldOut").glob("*.csv"))
     for path in (*scenes.glob("*/metadata.csv"), sample / "intphys2" / HELD_OUT_TRUTH):
         for row in read_csv(path):

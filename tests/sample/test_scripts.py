@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lmms_eval_tasks.cast_bench.sample import draw_questions
+from lmms_eval_tasks.causalvqa.sample import draw_split
 from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, DrawnScene, read_stamp, shows_body, write_clip
 from lmms_eval_tasks.sample.scripts import (
     CHAINS,
@@ -23,7 +25,6 @@ from lmms_eval_tasks.sample.scripts import (
     scene_of,
 )
 from lmms_eval_tasks.sample.solver import decode
-from lmms_eval_tasks.sample.writers import draw_cast_bench, draw_causalvqa
 
 
 def first_on_way(scene: DrawnScene, at: complex, way: complex, *without: str) -> str:
@@ -96,7 +97,7 @@ def test_pairs_differ_in_their_bodies_alone_and_hardly_in_their_mean_colour() ->
 
 
 def test_options_hold_the_answer_once_and_are_read_as_they_are_worded() -> None:
-    rows, scenes = draw_causalvqa(1, "debug", LEVELS, 1)
+    rows, scenes = draw_split(1, "debug", LEVELS, 1)
     assert {row["type"] for row in rows} == set(TABLE_QUESTIONS)
     for row in rows:
         answer = scenes[row["renamed_video"]].questions[-1].answer
@@ -111,7 +112,7 @@ def test_options_hold_the_answer_once_and_are_read_as_they_are_worded() -> None:
 
 
 def test_no_two_questions_with_evidence_are_the_same_and_letters_are_as_frequent() -> None:
-    rows = draw_cast_bench(4, 6)[0]
+    rows = draw_questions(4, 6)[0]
     assert len({row["question"] for row in rows}) == len(rows) == 24
     assert Counter(len(row["options"]) for row in rows) == {4: 8, 5: 8, 6: 8}
     for count in (4, 5, 6):

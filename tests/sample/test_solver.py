@@ -17,10 +17,11 @@ from rules import rules_above_chance
 from sample_runs import TASKS, at
 from task_states import docs_of, task_state
 
+from lmms_eval_tasks.cast_bench.sample import draw_questions
+from lmms_eval_tasks.intphys2.sample import QUARTET, join
 from lmms_eval_tasks.sample.drawn_clips import FPS, GROUND
 from lmms_eval_tasks.sample.scripts import CONDITIONS, draw
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, decode, solve, solve_frames
-from lmms_eval_tasks.sample.writers import QUARTET, draw_cast_bench, join
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 
 LETTERS = "ABCDEF"
@@ -128,7 +129,7 @@ def test_a_covered_body_hides_what_it_proves(items: Items) -> None:
 
 
 def test_text_alone_is_worth_no_more_than_chance() -> None:
-    rows = [row for seed in range(4, 44) for row in draw_cast_bench(seed, 2)[0]]
+    rows = [row for seed in range(4, 44) for row in draw_questions(seed, 2)[0]]
     asked = [(str(number), row["question"], row["options"].values(), row["answer"]) for number, row in enumerate(rows)]
     assert rules_above_chance(asked) == []
 

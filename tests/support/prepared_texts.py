@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lmms_eval_tasks.mvp import benchmark as mvp
+from lmms_eval_tasks.mvp.sample import SUBSETS, draw_subset
 from lmms_eval_tasks.registry import building, find_benchmark
-from lmms_eval_tasks.sample.writers import MVP_SUBSETS, draw_mvp
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import home
@@ -31,8 +31,8 @@ def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample
 def add_mvp_sample(pairs: int) -> None:
     """Prepare the sample's questions of MVP-mini, none of whose clips is filmed."""
     rows, problems = [], Problems()
-    for subset in MVP_SUBSETS:
-        drawn, _ = draw_mvp(20, subset, pairs, pairs)
+    for subset in SUBSETS:
+        drawn, _ = draw_subset(20, subset, pairs, pairs)
         rows += mvp.read_items(subset, "mini", drawn["mini"], problems)
     assert not len(problems) and not problems.warnings()
     add_texts("mvp", "mini", rows, sample=True)

@@ -16,7 +16,7 @@ from task_states import docs_of, task_state
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
-from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands, sample_writers
+from lmms_eval_tasks.sample.write_sample import all_samples, build_sample, prepare_commands
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.answers.reply import Reply
 
@@ -26,7 +26,7 @@ Answer = Callable[[str, Doc], str]
 MVP = [f"mvp_mini_{name}" for name in SUBSETS]
 TASKS = ("causalvqa_debug_paired", *MVP, "cast_bench", "yocausal", "yocausal_vlm", "countervqa")
 SMALL = {
-    **{name: {size: min(most, 2) for size, most in writer.sizes.items()} for name, writer in sample_writers().items()},
+    **{name: {size: min(most, 2) for size, most in sample.sizes.items()} for name, sample in all_samples().items()},
     "causalvqa": {"debug_per_type": 2, "test_per_stratum": 1},
     "mvp": {"mini_pairs": 4, "full_pairs": 4},
 }

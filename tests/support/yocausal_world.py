@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample.writers import write_yocausal
 from lmms_eval_tasks.utils.core.work import no_progress
+from lmms_eval_tasks.yocausal.sample import SAMPLE
 
 
 def write_release(root: Path, pairs: int = 2) -> Path:
     """The sample release with some pairs per subset; marked as sample data."""
-    write_yocausal(root, 0, {"pairs": pairs}, no_progress)
+    SAMPLE.write(root, 0, {"pairs": pairs}, no_progress)
     (root / "SAMPLE.json").write_text("{}", encoding="utf-8")
     return root
 

@@ -218,7 +218,7 @@ class Benchmark:
         layouts: The tables of its paper, for `report --layout paper`.
         statistics: What `check --stats` says of a prepared table beyond clips and words: of its rows, each statistic's
             name, its value (None where the rows give none) and the paper's.
-        sample: How its sample data is made; None where `lmms_eval_tasks.sample.writers` does it.
+        sample: How its sample data is made; None where it has none.
 
     Raises:
         ValueError: where it has no kind, or not exactly one of a form of submission and a reason for having none.

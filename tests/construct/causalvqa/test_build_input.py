@@ -14,7 +14,7 @@ from refusals import refusal
 
 from lmms_eval_tasks.construct.causalvqa import build
 from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, read_questions
-from lmms_eval_tasks.sample.writers import write_csv
+from lmms_eval_tasks.sample.files import write_csv
 
 GOOD = {
     "clip": "a.mp4", "start": 1.0, "end": 3.5, "type": "Planning", "question": "what  now", "answer": "a ball",
