@@ -14,6 +14,7 @@ import griffe
 import pytest
 from api_page import load_door, modules_of, named, page_of, reference
 from docs import ROOT
+from own_benchmarks import PACKAGE
 
 from lmms_eval_tasks.registry import registry
 
@@ -71,7 +72,10 @@ def _modules(node: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_benchmark_imports_the_door_alone(folder: Path) -> None:
+    """Our own samples also what draws their clips."""
     found = imported(folder)
+    if folder.parent == PACKAGE:
+        found = {name for name in found if not name.startswith("lmms_eval_tasks.sample.")}
     assert found and all(f"{name}.".startswith(f"{DOOR}.") for name in found), sorted(found)
 
 

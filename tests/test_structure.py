@@ -10,12 +10,9 @@ from pathlib import Path
 
 import pytest
 from expected import read_sections
+from own_benchmarks import OWN, PACKAGE
 
-import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
-
-PACKAGE = Path(lmms_eval_tasks.__file__).parent
-OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in registry().benchmarks}

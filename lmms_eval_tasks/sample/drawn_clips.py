@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 
@@ -204,6 +203,9 @@ def write_clips(scenes: Mapping[Path, DrawnScene], progress: Progress) -> None:
 
 def write_clip(path: Path, frames: Frames, fps: int = FPS) -> None:
     """Write frames, of even height and width, as an mp4 with one H.264 stream; the same frames give the same bytes."""
+    # Only here: benchmarks are looked up by every command, and few film.
+    import av
+
     # What is not to be seen before it happens must not show in the coding either.
     coding = {"crf": "18", "preset": "superfast", "x264-params": "rc-lookahead=0"}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ import pytest
 import typer
 from docs import ROOT
 from expected import Expected
+from own_benchmarks import OWN
 from refusals import refusal
 from releases import contents
 from sample_runs import at, prepared_sample
@@ -26,7 +27,6 @@ from sample_runs import at, prepared_sample
 from lmms_eval_tasks import registry as registry_module
 from lmms_eval_tasks.cli.prepare import prepare_command
 from lmms_eval_tasks.registry import build_registry, load_table, read_card, registry
-from lmms_eval_tasks.sample.write_sample import all_samples
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -90,7 +90,7 @@ def with_plugin() -> Benchmark:
     return benchmark
 
 
-@pytest.fixture(scope="module", params=[*all_samples(), "pendulums"])
+@pytest.fixture(scope="module", params=[*OWN, "pendulums"])
 def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     root, name = tmp_path_factory.mktemp(request.param), request.param
     with pytest.MonkeyPatch.context() as patch:

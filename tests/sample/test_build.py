@@ -12,21 +12,18 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 import yaml
+from own_benchmarks import OWN
 from releases import contents
 from stub_server import PLAYERS, player_of
 
-import lmms_eval_tasks
 from lmms_eval_tasks.construct.cli.build import BUILDERS
 from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF
 from lmms_eval_tasks.intphys2.sample import HELD_OUT_TRUTH, RELEASE
-from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample.solver import decode
 from lmms_eval_tasks.sample.write_sample import all_samples, build_sample, prepare_commands
 from lmms_eval_tasks.utils.core.errors import InputError
 
-PACKAGE = Path(lmms_eval_tasks.__file__).parent
 SAMPLES = all_samples()
-OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 TINY = {
     **{name: dict.fromkeys(sample.sizes, 1) for name, sample in SAMPLES.items()},
     "causalvqa": {"debug_per_type": 1, "test_per_stratum": 0},
