@@ -133,7 +133,8 @@ def test_a_call_passes_over_what_a_stage_has_not_of_its_own(monkeypatch: pytest.
             return nullcontext()
 
     lasted: list[bool] = []
-    monkeypatch.setattr(AskingStage, "call", lambda *_: pytest.fail("a context of nothing"))
+    for name in ("before", "after"):
+        monkeypatch.setattr(AskingStage, name, lambda *_: pytest.fail("a call of nothing"))
     monkeypatch.setattr(AskingStage, "answer", lambda *_: pytest.fail("a stage of nothing"))
     model = SimpleNamespace(generate_until=lambda requests: ["B"] * len(requests))
     with AskedModel(model, Lasting()).lasting():

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any, Protocol
 
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
@@ -84,12 +83,7 @@ class Costs(AskingStage):
                     spent[task, f"{kind} tokens kept"] += number if kept else 0
         return replies
 
-    @contextmanager
-    def call(self, requests: list[Any]) -> Iterator[None]:
-        """Time a call that does not fail."""
-        begun = perf_counter()
-        yield
-        seconds = perf_counter() - begun
+    def after(self, requests: list[Any], seconds: float) -> None:
         self._seconds += seconds
         for request in requests:
             if request.task_name in self._tasks and not is_padding(request):

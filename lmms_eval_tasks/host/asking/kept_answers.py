@@ -62,11 +62,11 @@ def log_kept(count: int, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class ItemRequest:
-    key: str
+    key: str | None
+    """The key of its answer; None if one of its clips cannot be read, without which nobody could say what it is of."""
     task: str
     item_id: str
     repeat: int
-    clips: tuple[Path, ...]
 
 
 class AnswerFiles:
@@ -90,7 +90,7 @@ class AnswerFiles:
                 return None
             return None if reply.missing else reply
 
-        keys = [self._key(item) if item else None for item in items]
+        keys = [item.key if item else None for item in items]
         both = {key: (key, _second(key)) for key in keys if key}
         kept = self._values.read({one for of_key in both.values() for one in of_key})
         found: list[Reply | None] = []
@@ -104,8 +104,7 @@ class AnswerFiles:
 
     def keep(self, item: ItemRequest, reply: Reply) -> None:
         """Keep an answer; one that is empty is asked for once more, and what never came whenever a run asks again."""
-        # Without its clip nobody could say what the answer is about.
-        if not self._can_write or reply.missing or (key := self._key(item)) is None:
+        if not self._can_write or reply.missing or (key := item.key) is None:
             return
         value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, **reply.to_json()}
         self._write(lambda: self._values.keep(_second(key) if key in self._empty else key, value))
@@ -139,13 +138,13 @@ class AnswerFiles:
         except OSError as error:
             logger.debug("{} cannot be written ({}).", path, error)
 
-    def _key(self, item: ItemRequest) -> str | None:
-        """Return the key of an answer to an item, or None if one of its clips cannot be read."""
+    def key_of(self, asked: Mapping[str, Any], clips: Sequence[Path]) -> str | None:
+        """Return the key of the answer to what is asked of some clips; None if one of them cannot be read."""
         try:
-            clips = [file_sha256(clip) for clip in item.clips]
+            digests = [file_sha256(clip) for clip in clips]
         except OSError:
             return None
-        return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()
+        return hashlib.sha256("\0".join((self._model, _digest(asked), *digests)).encode()).hexdigest()
 
 
 def _second(key: str) -> str:
@@ -220,7 +219,7 @@ class KeptAnswers(AskingStage):
         if (files := self._files) is None:
             self.places = frozenset()
             return ask(requests)
-        asked_items = self._read_items(requests)
+        asked_items = self._read_items(files, requests)
         answers = files.find(asked_items)
         self.places = frozenset(place for place, one in enumerate(answers) if one is not None)
         count = len(self.places)
@@ -274,7 +273,7 @@ class KeptAnswers(AskingStage):
             return [parts[part] for part in sorted(set().union(*gather_objects(missing)))]
         return [[place for place in parts[part] if answers[place] is None] for part in sorted(missing)]
 
-    def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
+    def _read_items(self, files: AnswerFiles, requests: Sequence[Any]) -> list[ItemRequest | None]:
         """Return the item of each request; None of others' tasks, padding, and answers that are not to be kept."""
         tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
         asked_items: list[ItemRequest | None] = []
@@ -300,7 +299,8 @@ class KeptAnswers(AskingStage):
                     "seeds": self._seeds if sampled else None,
                     **item.shown,
                 }
-                asked_items.append(ItemRequest(_digest(asked), task, item.item_id, repeat, item.files))
+                key = files.key_of(asked, item.files)
+                asked_items.append(ItemRequest(key, task, item.item_id, repeat))
         return asked_items
 
 

@@ -6,7 +6,6 @@ import copy
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from loguru import logger
@@ -64,14 +63,13 @@ class Samples(AskingStage):
             numbered.append(request)
         return ask(numbered)
 
-    def call(self, requests: list[Any]) -> AbstractContextManager[object]:
+    def before(self, requests: list[Any]) -> None:
         """Draw samples of the same requests alike in every run: on any rank, and in one that goes on."""
         seeds = [seed for request in requests if (seed := seed_of(request)) is not None]
         if seeds:
             import torch
 
             torch.manual_seed(_make_seed(*seeds))
-        return nullcontext()
 
 
 def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:

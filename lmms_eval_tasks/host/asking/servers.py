@@ -61,6 +61,7 @@ class ServerReplies(AskingStage):
 
     def __init__(self, model: Any) -> None:
         self._model, self._secrets = model, secrets_of(model)
+        self._is_single, self._is_threaded = hasattr(model, SINGLE), _is_threaded(model)
         self._take: Take | None = None
         self._replies: dict[int, Reply] = {}
         """The replies to requests that are being answered, by the requests' identities."""
@@ -71,8 +72,9 @@ class ServerReplies(AskingStage):
     def during(self) -> Iterator[None]:
         client = get_nested_attr(self._model, "client", "chat", "completions")
         with ExitStack() as stack:
-            if sends_each_alone(self._model) and callable(create := getattr(client, "create", None)):
-                receive = self._receive_later if hasattr(self._model, SINGLE) else self._receive
+            sends_each = self._is_single or self._is_threaded
+            if sends_each and callable(create := getattr(client, "create", None)):
+                receive = self._receive_later if self._is_single else self._receive
                 stack.enter_context(patch.object(client, "create", wraps(create)(partial(receive, create))))
             yield
 
@@ -86,11 +88,11 @@ class ServerReplies(AskingStage):
             self._take = None
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
-        if hasattr(self._model, SINGLE):
+        if self._is_single:
             with patch.object(self._model, SINGLE, partial(self._answer_one, getattr(self._model, SINGLE), requests)):
                 replies = ask(requests)
             replies = [self._replies.get(id(one), reply) for one, reply in zip(requests, replies, strict=True)]
-        elif _is_threaded(self._model):
+        elif self._is_threaded:
             replies = self._answer_threaded(ask, requests)
         else:
             return ask(requests)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
+from time import perf_counter
 from typing import Any
 from unittest.mock import patch
 
@@ -45,9 +46,11 @@ class AskingStage:
         """Return what it has found when the evaluation has ended, by the names of `FinishedRun`."""
         return {}
 
-    def call(self, requests: list[Any]) -> AbstractContextManager[object]:
-        """Return a context for a call of the model's own method, of which there may be several."""
-        return nullcontext()
+    def before(self, requests: list[Any]) -> None:
+        """Prepare a call of the model's own method, of which there may be several."""
+
+    def after(self, requests: list[Any], seconds: float) -> None:
+        """Note such a call that did not fail."""
 
 
 class AskedModel:
@@ -57,7 +60,8 @@ class AskedModel:
         self._model, self._stages, self._calls = model, stages, 0
         # A model may be called for each request: what a stage has not of its own is passed over.
         self._answering = [stage for stage in stages if type(stage).answer is not AskingStage.answer]
-        self._around_calls = [stage for stage in stages if type(stage).call is not AskingStage.call]
+        self._before = [stage.before for stage in stages if type(stage).before is not AskingStage.before]
+        self._after = [stage.after for stage in stages if type(stage).after is not AskingStage.after]
         self._secrets = None if is_ours(type(model)) else secrets_of(model)
 
     @contextmanager
@@ -114,10 +118,13 @@ class AskedModel:
 
     @contextmanager
     def _calling(self, requests: list[Any]) -> Iterator[None]:
-        with ExitStack() as stack:
-            for stage in self._around_calls:
-                stack.enter_context(stage.call(requests))
-            yield
+        for prepare in self._before:
+            prepare(requests)
+        begun = perf_counter()
+        yield
+        seconds = perf_counter() - begun
+        for note in self._after:
+            note(requests, seconds)
 
     def _execute(self, execute: Callable[..., Any], lm: Any, reqtype: str, requests: list[Any]) -> Any:
         """Call the model on every rank, with no requests where the cache knows all: stages talk to other ranks."""

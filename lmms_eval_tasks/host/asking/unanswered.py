@@ -106,18 +106,18 @@ class UnreadableClips(AskingStage):
 
     def __init__(self, model: Any, evaluation: Evaluation) -> None:
         self._model, self._evaluation = model, evaluation
+        # What shares a batch with such a clip fails with it.
+        self._fails_alone = sends_each_alone(model)
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Reply]:
         """Answer requests, and ask again for those that failed with one whose clip is at fault."""
         if not self._evaluation.clips_needed:
             return ask(requests)
         places: Sequence[int] = range(len(requests))
-        # What shares a batch with such a clip fails with it.
-        fails_alone = sends_each_alone(self._model)
         try:
             replies = ask(requests)
         except Exception as error:  # of a decoder, in whatever adapter
-            faults = {} if fails_alone else self._find_faults(requests, places)
+            faults = {} if self._fails_alone else self._find_faults(requests, places)
             if not faults:
                 shown = (state.shown_last for state in self._evaluation.tasks.values() if state.shown_last)
                 if last := max(shown, key=lambda one: one.when, default=None):
@@ -128,7 +128,9 @@ class UnreadableClips(AskingStage):
         else:
             places = [place for place, reply in enumerate(replies) if reply.missing is UnscoredReason.FAILED]
             faults = self._find_faults(requests, places, patience=ENOUGH)
-        rest = [place for place in places if place not in faults] if faults and not fails_alone else []
+        if not faults:
+            return replies
+        rest = [place for place in places if place not in faults] if not self._fails_alone else []
         again = dict(zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False))
         return [faults.get(place) or again.get(place, reply) for place, reply in enumerate(replies)]
 
@@ -137,10 +139,11 @@ class UnreadableClips(AskingStage):
     ) -> dict[int, Reply]:
         """Return, by their places, the replies to those of some requests of our tasks whose clips cannot be decoded."""
         faults: dict[int, Reply] = {}
+        if not places:
+            return faults
         reader = None
-        if places:
-            with suppress(Exception):  # `ready_reader` has named it
-                reader = find_reader(type(self._model), find_arguments(self._model) or {})
+        with suppress(Exception):  # `ready_reader` has named it
+            reader = find_reader(type(self._model), find_arguments(self._model) or {})
         find = functools.cache(functools.partial(find_fault, reader=reader))
         innocent = 0
         for place in places:

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -48,9 +48,8 @@ class ViewsAhead(AskingStage):
             pool, self._pool = self._pool, None
             pool.shutdown(cancel_futures=True)
 
-    def call(self, requests: list[Any]) -> AbstractContextManager[object]:
+    def before(self, requests: list[Any]) -> None:
         self.expect(requests)
-        return nullcontext()
 
     def expect(self, requests: Sequence[Any]) -> None:
         """Learn which requests will be asked, in this order, after those that are known already."""

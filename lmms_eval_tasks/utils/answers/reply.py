@@ -136,7 +136,7 @@ class Reply:
             return self
 
         def clean(text: str) -> str:
-            return printable(hide_secrets(hide_forms(text, secrets), {}))
+            return text and printable(hide_secrets(hide_forms(text, secrets), {}))
 
         finish = self.finish
         return replace(

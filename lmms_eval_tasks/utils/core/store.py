@@ -78,8 +78,10 @@ class KeptValues:
     def keep(self, key: str, value: Mapping[str, Any]) -> None:
         line = json.dumps({KEY: key, **value}).encode() + b"\n"
         with self._lock, naming_full_disk(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = self._own = self._own or self.folder / f"{uuid4().hex}{SUFFIX}"
+            if self._own is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._own = self.folder / f"{uuid4().hex}{SUFFIX}"
+            path = self._own
             self._places.pop(key, None)
             try:
                 self._append(path, line)
