@@ -368,6 +368,9 @@ class CaptionRow(ReleaseRow):
 
 def read_captions(file: Path, folder: str, videos: Container[str], problems: Problems) -> dict[str, str]:
     """Captions by the videos' paths below their folder; a video may have none, a caption must have a video."""
+    if not file.is_file():  # a pipe would be waited for
+        problems.add(file.name, "Expected a file of captions, but there is none.")
+        return {}
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -199,6 +199,8 @@ def _be_command(command: list[str], folder: str, environment: dict[str, str], fi
     import signal
 
     signal.alarm(LONGEST)
+    # Where the tests run in the background, a shell may have had it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
