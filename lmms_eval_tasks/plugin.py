@@ -17,9 +17,9 @@ def register() -> list[ModelManifest]:
     # Not at the top: importing lmms-eval's models calls this function, which must be there by then.
     from lmms_eval.models.registry_v2 import ModelManifest
 
-    from lmms_eval_tasks.host.model.identity import CHAT_MODELS, MODELS
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.replacements import replace_all
+    from lmms_eval_tasks.models import CHAT_MODELS, MODELS
     from lmms_eval_tasks.registry import registry
     from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables
 

@@ -17,7 +17,7 @@ import yaml
 import lmms_eval_tasks
 from lmms_eval_tasks.host import replacements, saving
 from lmms_eval_tasks.host.manager import VIEW, evaluation_of
-from lmms_eval_tasks.host.model.identity import CHAT_MODELS, MODELS, Weights
+from lmms_eval_tasks.host.model.identity import Weights
 from lmms_eval_tasks.host.replacements import (
     EVALUATE,
     MANAGER,
@@ -27,6 +27,7 @@ from lmms_eval_tasks.host.replacements import (
     replace,
 )
 from lmms_eval_tasks.host.tasks.running import Evaluation, FinishedRun, Results, state_of
+from lmms_eval_tasks.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.benchmark.views import Describing

@@ -17,6 +17,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.host.model.identity import (
     HARDWARE,
     PACKAGES,
+    SHOWS_CLIPS,
     SOFTWARE,
     get_nested_attr,
     installed_version,
@@ -201,7 +202,7 @@ class EndedRun:
 
     @cached_property
     def shows_clips(self) -> bool:
-        return not self.is_ours or bool(self.attribute("shows_clips"))
+        return not self.is_ours or bool(self.attribute(SHOWS_CLIPS))
 
     def attribute(self, *names: str) -> Any:
         return get_nested_attr(self.model, *names)

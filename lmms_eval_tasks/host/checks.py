@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.host.asking.dealing import is_share
-from lmms_eval_tasks.host.model.identity import MODELS, answer_forms
+from lmms_eval_tasks.host.model.identity import answer_forms, find_class, own_models
 from lmms_eval_tasks.host.ranks import command_options
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import read_shard
@@ -104,9 +104,9 @@ def describe_shared_limit(limit: float | None, others: int) -> str | None:
 
 
 def describe_misfit(model: str, tasks: Mapping[str, frozenset[AnswerForm]], kind: object = None) -> str | None:
-    if kind is None and model not in MODELS and frozenset().union(*tasks.values()) == {AnswerForm.WORDS}:
+    if kind is None and model not in own_models() and frozenset().union(*tasks.values()) == {AnswerForm.WORDS}:
         return None  # importing somebody else's model can take long
-    if (kind := kind or _find_class(model)) is None:
+    if (kind := kind or find_class(model)) is None:
         return None
     given = answer_forms(kind)
     reasons = []
@@ -117,22 +117,12 @@ def describe_misfit(model: str, tasks: Mapping[str, frozenset[AnswerForm]], kind
             answers = " or ".join(sorted(one.value for one in given))
             reasons.append(f"{name} takes {form.value} for an answer, but the model {model} gives {answers}.")
             # Every model that is not ours gives words.
-            ours = {one: answer_forms(_find_class(one)) for one in MODELS}
+            ours = {one: answer_forms(find_class(one)) for one in own_models()}
             if models := [one for one, own in ours.items() if form in own and AnswerForm.WORDS not in own]:
                 reasons.append(f"  Models for it: {', '.join(models)}.")
             if others := [task.name for task in beside if task.kind.answer_form in given]:
                 reasons.append(f"  Tasks of the same benchmark for {model}: {', '.join(others)}.")
     return "\n".join(reasons) or None
-
-
-def _find_class(model: str) -> Any:
-    """Return the class of a model; None where it cannot be imported, which lmms-eval says by itself."""
-    from lmms_eval.models import MODEL_REGISTRY_V2
-
-    try:
-        return MODEL_REGISTRY_V2.get_model_class(model)
-    except Exception:  # whatever somebody else's module raises
-        return None
 
 
 def describe_unready(options: Mapping[str, Any]) -> str | None:

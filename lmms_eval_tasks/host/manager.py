@@ -15,7 +15,7 @@ from typing import Any, Literal
 from loguru import logger
 
 from lmms_eval_tasks.host import checks
-from lmms_eval_tasks.host.model.identity import CLIPLESS
+from lmms_eval_tasks.host.model.identity import needs_clips
 from lmms_eval_tasks.host.ranks import (
     RunStopped,
     called_by,
@@ -49,7 +49,7 @@ def wrap_initialize_tasks(index_tasks: Method) -> Method:
 
     @functools.wraps(index_tasks)
     def initialize_tasks(manager: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
-        setattr(manager, OURS, Evaluation(clips_needed=getattr(manager, "model_name", None) not in CLIPLESS))
+        setattr(manager, OURS, Evaluation(clips_needed=needs_clips(getattr(manager, "model_name", None))))
         index: dict[str, Any] = index_tasks(manager, include_path=include_path, include_defaults=include_defaults)
         for benchmark in registry().benchmarks.values() if include_defaults else ():
             # A task of lmms-eval is only replaced where the benchmark says so.
@@ -292,7 +292,7 @@ def load_tasks(name: str, model: str) -> dict[str, Any]:
     folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     add_views(manager, [name])
-    evaluation = Evaluation(model not in CLIPLESS, judge_needed=False, splits=False)
+    evaluation = Evaluation(needs_clips(model), judge_needed=False, splits=False)
     setattr(manager, OURS, evaluation)
     if message := evaluation.problems(list(find_pointers(manager.task_index, name))):
         raise InputError(message)

@@ -22,9 +22,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.asking.samples import sample_of
-from lmms_eval_tasks.host.model.identity import model_name
 from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
+from lmms_eval_tasks.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -43,6 +43,12 @@ def agree(make: Callable[[], Value]) -> Value:
         problem = str(error)
     stop_if_any(problem)
     return value  # type: ignore[return-value]
+
+
+def model_name(kind: type) -> str:
+    """The name by which lmms-eval knows one of our classes; the class's own where it is none of them."""
+    path = f"{kind.__module__}.{kind.__qualname__}".removeprefix(f"{__package__}.")
+    return next((name for name, known in {**MODELS, **CHAT_MODELS}.items() if known == path), kind.__name__)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from lmms_eval_tasks.host.manager import load_tasks
-from lmms_eval_tasks.host.model.identity import CLIPLESS
+from lmms_eval_tasks.host.model.identity import needs_clips
 from lmms_eval_tasks.host.model.readers import find_reader
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
@@ -43,7 +43,7 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
     """Decode a clip by the reader by which a model of lmms-eval will decode clips; no weights are read."""
     from lmms_eval.models import MODEL_REGISTRY_V2, list_available_models
 
-    if model in CLIPLESS:
+    if not needs_clips(model):
         return ReaderCheck(None, result="it looks at no clip.")
     if model not in (names := list_available_models(include_aliases=True)):
         raise InputError(f"Expected --model to be a model of lmms-eval, but got {model!r}.{suggest(model, names)}")

@@ -14,14 +14,15 @@ from refusals import refusal
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.model.identity import (
-    CHAT_MODELS,
-    MODELS,
     Weights,
     get_nested_attr,
-    model_name,
+    needs_clips,
+    own_models,
     read_weights,
 )
 from lmms_eval_tasks.host.ranks import Exchange, RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.models import CHAT_MODELS, MODELS
+from lmms_eval_tasks.models.base import model_name
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -46,8 +47,14 @@ def test_which_models_fit_which_tasks(expected: Any) -> None:
     }.items():
         assert {name for name in TASKS if describe_misfit(model, {name: TASKS[name]})} == misfits
     expected(str(describe_misfit("video_diffusion", {"mvp_mini": WORDS, "yocausal_vlm": WORDS})))
-    for model in (*MODELS, *CHAT_MODELS):
-        assert model_name(models.get_model(model)) == model
+
+
+def test_our_models_are_known_by_what_lmms_eval_lists() -> None:
+    ours = {*MODELS, *CHAT_MODELS}
+    assert set(own_models()) == ours
+    assert {model for model in ours if model_name(models.get_model(model)) != model} == set()
+    clipless = {"constant_answer", "random_answer", "replay"}
+    assert {model for model in (*ours, "qwen2_5_vl", "no_such_model", None) if not needs_clips(model)} == clipless
 
 
 def test_names_of_no_task_are_shown_the_nearest(expected: Any, tmp_path: Path) -> None:

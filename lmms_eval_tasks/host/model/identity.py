@@ -23,31 +23,40 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import parse_arguments
 
-MODELS = {
-    "constant_answer": "stand_ins.ConstantAnswer",
-    "random_answer": "stand_ins.RandomAnswer",
-    "replay": "stand_ins.Replay",
-    "sample_solver": "stand_ins.SampleSolver",
-    "video_diffusion": "video_diffusion.model.VideoDiffusion",
-}
-"""Name to class, with its module in `lmms_eval_tasks.models`."""
-CHAT_MODELS = {"shared_prefix": "shared_prefix.model.SharedPrefix", "shared_vllm": "shared_vllm.SharedVLLM"}
-"""The same for models that take lmms-eval's chat messages."""
-CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
-"""Those that look at no clip and so need none."""
+OURS = f"{__package__.partition('.')[0]}."
+"""The beginning of the names of this package's modules."""
 FORMS = "answer_forms"
 """The attribute by which a model's class names the forms of its answers; without it they are words."""
+SHOWS_CLIPS = "shows_clips"
+"""The attribute by which a class of ours says whether it looks at clips; all others do."""
 
 
 def is_ours(kind: type) -> bool:
     """Whether a class of models is, or is made from, one of this package."""
-    return any(base.__module__.startswith(f"{__package__.partition('.')[0]}.") for base in kind.__mro__)
+    return any(base.__module__.startswith(OURS) for base in kind.__mro__)
 
 
-def model_name(kind: type) -> str:
-    """Return the name by which lmms-eval knows one of our classes; the class's own where it is none of them."""
-    names = (name for name, path in {**MODELS, **CHAT_MODELS}.items() if path.endswith(f".{kind.__name__}"))
-    return next(names, kind.__name__)
+def own_models() -> list[str]:
+    """The names by which lmms-eval knows the models of this package."""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    names = MODEL_REGISTRY_V2.list_canonical_model_ids()
+    return [name for name in names if MODEL_REGISTRY_V2.resolve(name).class_path.startswith(OURS)]
+
+
+def find_class(model: str) -> Any:
+    """The class of a model of lmms-eval by its name; None where it cannot be imported, which lmms-eval says itself."""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    try:
+        return MODEL_REGISTRY_V2.get_model_class(model)
+    except Exception:  # whatever somebody else's module raises
+        return None
+
+
+def needs_clips(model: str | None) -> bool:
+    """Whether a model of lmms-eval looks at clips; somebody else's is not imported for that, which can take long."""
+    return model not in own_models() or bool(getattr(find_class(model), SHOWS_CLIPS, True))
 
 
 def answer_forms(model: object) -> frozenset[AnswerForm]:
