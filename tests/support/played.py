@@ -15,7 +15,7 @@ from stub_server import Player, as_text, material_of, player_of
 
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.running import BuiltSet, run_steps
-from lmms_eval_tasks.construct.engine.steps import Models, PipelineRow, Step
+from lmms_eval_tasks.construct.engine.steps import Models, PipelineRow, ReadyStep
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, JudgeSettings, Send, ServerError
 
 MODEL: dict[str, Any] = {"model": "m", "provider": "local", "first_delay": 0}
@@ -84,12 +84,12 @@ class Played:
 
 
 def outcome(
-    steps: Sequence[Step], rows: Sequence[PipelineRow], config: BuildConfig, folder: Path, says: Mapping[str, Any]
+    steps: Sequence[ReadyStep], rows: Sequence[PipelineRow], config: BuildConfig, folder: Path, says: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, str], Played]:
     """The rows that steps leave, the step and the reason for which each of the others goes, and what was asked."""
     removed: dict[str, str] = {}
 
-    def log(step: Step, row: PipelineRow, outcome: Any) -> None:
+    def log(step: ReadyStep, row: PipelineRow, outcome: Any) -> None:
         if outcome.removed:
             removed[row.id] = f"{step.name}: {outcome.removed}"
 

@@ -53,7 +53,7 @@ LEAST_INSTANCES = 2
 
 
 @step("clips by measure")
-def measure_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:
+def measure_clips(row: ClipRow, asking: Asking, *, config: CastBenchConfig) -> ClipRow:
     if sum(bool(one.boxes) for one in row.instances) < LEAST_INSTANCES:
         raise Removed("fewer than two instances in the tracks", row.clip)
     if not row.width:
@@ -179,7 +179,7 @@ FAULTS = {
     "clip selection", asks=[SELECTOR], paper="1,015",
     requests=1, characters=1000, images=14, reply_tokens=60,
 )  # fmt: skip
-def select_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:
+def select_clips(row: ClipRow, asking: Asking, *, config: CastBenchConfig) -> ClipRow:
     seconds = spread_seconds(range(row.last + 1), config.frames)
     images = clip_images(row, seconds, config, asking)
     verdict = asking.ask(
@@ -296,7 +296,7 @@ class StaticText(Form):
 
 
 @step("static description", asks=[DESCRIBER], requests=1.1, characters=1200, images=2, reply_tokens=60)
-def describe_looks(row: InstanceRow, asking: Asking, config: CastBenchConfig) -> InstanceRow:
+def describe_looks(row: InstanceRow, asking: Asking, *, config: CastBenchConfig) -> InstanceRow:
     """Have an instance described as it looks in the second in which its box is largest."""
     if row.source.edited.get(row.instance.id) == ():
         raise Removed("skipped by people: too small or too blurred", row.instance.name)
@@ -363,7 +363,7 @@ def read_entries(text: str) -> WrittenEntries:
     "dynamic description", asks=[DESCRIBER], paper="10,728",
     requests=1.1, characters=1200, images=14, reply_tokens=200,
 )  # fmt: skip
-def describe_actions(row: InstanceRow, asking: Asking, config: CastBenchConfig) -> InstanceRow:
+def describe_actions(row: InstanceRow, asking: Asking, *, config: CastBenchConfig) -> InstanceRow:
     """Add what an instance does, in order of time: what people edited, else what a model says."""
     if edited := row.source.edited.get(row.instance.id):
         return row.model_copy(update={"entries": edited})

@@ -26,7 +26,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 )
 from lmms_eval_tasks.construct.cast_bench.tracks import read_tracks, track_files
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Step
+from lmms_eval_tasks.construct.engine.steps import ReadyStep
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import visible_files, write_file
@@ -123,25 +123,25 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
     return rows
 
 
-def steps_of(config: CastBenchConfig) -> list[Step]:
+def steps_of(config: CastBenchConfig) -> list[ReadyStep]:
     steps = [
-        clip_steps.measure_clips.given(config),
-        clip_steps.select_clips.given(config),
+        clip_steps.measure_clips.given(config=config),
+        clip_steps.select_clips.given(config=config),
         clip_steps.split_instances,
-        clip_steps.describe_looks.given(config),
-        clip_steps.describe_actions.given(config),
+        clip_steps.describe_looks.given(config=config),
+        clip_steps.describe_actions.given(config=config),
         clip_steps.join_instances,
-        questions.write_questions.given(config),
+        questions.write_questions.given(config=config),
         questions.check_question,
         questions.keep_distinct,
         questions.lay_boxes,
-        questions.write_distractors.given(config),
-        questions.write_near_misses.given(config),
+        questions.write_distractors.given(config=config),
+        questions.write_near_misses.given(config=config),
         questions.filter_by_text,
-        questions.filter_by_mask.given(config),
+        questions.filter_by_mask.given(config=config),
     ]
     return (
-        [*steps, questions.apply_revisions.given(questions.read_revisions(config.revisions))]
+        [*steps, questions.apply_revisions.given(revisions=questions.read_revisions(config.revisions))]
         if config.revisions
         else steps
     )

@@ -75,7 +75,7 @@ class WrittenQuestions(Form):
 
 
 @step("questions", asks=[WRITER], requests=1.3, characters=9000, images=14, reply_tokens=2500, passes=6)
-def write_questions(clip: ClipRow, asking: Asking, config: CastBenchConfig) -> list[DraftRow]:
+def write_questions(clip: ClipRow, asking: Asking, *, config: CastBenchConfig) -> list[DraftRow]:
     """Have exactly so many questions written; those that break a rule are asked for again, and shown with the rule.
 
     Those that break one to the last are left to the next step, which removes them for it.
@@ -280,7 +280,7 @@ class Exclusivity(Form):
 @step(
     "distractors", asks=[TEXT_WRITER, VIDEO_WRITER, CHECKER], requests=2.6, characters=1200, reply_tokens=60
 )  # fmt: skip
-def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
+def write_distractors(row: QuestionRow, asking: Asking, *, config: CastBenchConfig) -> QuestionRow:
     """Add the text-based distractor, and have either distractor written again where the three answers clash."""
     texts = {TEXT: "", VIDEO: row.video_distractor}
     refused: dict[str, list[dict[str, str]]] = {TEXT: [], VIDEO: []}
@@ -378,7 +378,7 @@ class NearMissComparison(Form):
 
 
 @step("near-misses", asks=[NEAR_MISS_WRITER, CHECKER], requests=6.6, characters=1000, reply_tokens=60)
-def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
+def write_near_misses(row: QuestionRow, asking: Asking, *, config: CastBenchConfig) -> QuestionRow:
     """Add a near-miss of each answer, and put the six options in order, each with its role."""
     options = {ANSWER: row.answer, TEXT_BASED: row.text_distractor, VIDEO_BASED: row.video_distractor}
     for role in (ANSWER, TEXT_BASED, VIDEO_BASED):
@@ -472,7 +472,7 @@ class ChoiceOrUnable(Form):
     "video-mask filter", asks=[MASKED_SOLVER], paper="about 40% after both filters",
     requests=1, characters=1100, images=14, reply_tokens=20, passes=0.67,
 )  # fmt: skip
-def filter_by_mask(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
+def filter_by_mask(row: QuestionRow, asking: Asking, *, config: CastBenchConfig) -> QuestionRow:
     """Remove a question answered right although all evidence, and its subject at its time, are black."""
     seconds = spread_seconds(range(row.clip.last + 1), config.frames)
     boxes = timed_boxes({"evidence": json.dumps(released_evidence(row)), "subject": json.dumps(subject_evidence(row))})
@@ -513,7 +513,7 @@ def read_revisions(path: Path) -> dict[str, Revision]:
 
 @step("last review")
 def apply_revisions(
-    rows: Sequence[QuestionRow], remove: Remove, revisions: Mapping[str, Revision]
+    rows: Sequence[QuestionRow], remove: Remove, *, revisions: Mapping[str, Revision]
 ) -> list[QuestionRow]:
     """Take each question as a reviewer left it; those that are discarded, or that nobody reviewed, go."""
     return keep_each(rows, remove, lambda row: _revised(row, revisions))

@@ -38,7 +38,7 @@ from lmms_eval_tasks.construct.causalvqa.rows import (
     read_questions,
 )
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Asking, Form, Remove, Removed, Step, keep_each, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Form, ReadyStep, Remove, Removed, keep_each, step
 from lmms_eval_tasks.construct.engine.texts import Fault, Refused, bare_words, unless_faulty, until_good
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
@@ -108,7 +108,7 @@ class FirstAnswer(Form):
 
 
 @step("first answer", asks=[VIEWER], requests=1, characters=1300, images=8, reply_tokens=70)
-def answer_first(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
+def answer_first(row: QuestionPair, asking: Asking, *, config: PairBuildConfig) -> QuestionPair:
     """Have a model answer from the clip, without what follows it: where it is wrong, others may be in the same way."""
     material = {"description": row.description, "question": row.question}
     reply = asking.ask(VIEWER, "causalvqa_first_answer", FirstAnswer, pictures_of(row, asking, config), **material)
@@ -120,7 +120,7 @@ class FourDistractors(Form):
 
 
 @step("seed distractors", asks=[VIEWER], requests=1, characters=2300, images=8, reply_tokens=80)
-def seed_distractors(row: QuestionPair, asking: Asking, config: PairBuildConfig) -> QuestionPair:
+def seed_distractors(row: QuestionPair, asking: Asking, *, config: PairBuildConfig) -> QuestionPair:
     material = {"description": row.description, "afterwards": row.afterwards, "question": row.question}
     material |= {"answer": row.answer, "model_answer": row.first_answer}
     reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, pictures_of(row, asking, config), **material)
@@ -139,7 +139,7 @@ class ComparedWording(PlainWording):
 
 
 @step("plain English", asks=[WRITER, CHECKER], requests=2.2, characters=1500, reply_tokens=60)
-def put_plainly(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
+def put_plainly(row: QuestionPair, asking: Asking, *, tries: int) -> QuestionPair:
     """Have question and answer put into plain English; rules and a model see that they still ask and say the same."""
     texts: dict[str, Any] = row.model_dump(include={"description", "question", "answer"})
     texts["model_answer"] = row.first_answer
@@ -167,7 +167,7 @@ def meaning_faults(before: QuestionPair, after: PlainWording, asking: Asking) ->
 
 
 @step("distractors", asks=[WRITER, CHECKER], requests=2.5, characters=1600, reply_tokens=80)
-def refine_distractors(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
+def refine_distractors(row: QuestionPair, asking: Asking, *, tries: int) -> QuestionPair:
     """Have the seeds made diverse, none of them a synonym of the answer or of another."""
     texts = row.model_dump(include={"description", "afterwards", "question", "answer", "seeds"})
 
@@ -235,7 +235,7 @@ def paraphrase_faults(
 
 
 @step("second version", asks=[WRITER, CHECKER], requests=3.5, characters=900, reply_tokens=60)
-def write_second_version(row: QuestionPair, asking: Asking, tries: int, seed: int) -> QuestionPair:
+def write_second_version(row: QuestionPair, asking: Asking, *, tries: int, seed: int) -> QuestionPair:
     """Have each distractor paraphrased for MCQ′; the right option keeps its text, and both orders are drawn."""
 
     def write(refused: Refused) -> FourParaphrases:
@@ -287,12 +287,12 @@ def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
 
 
 @step("no people asked", paper="14% out: 793")
-def ask_nobody(rows: Sequence[QuestionPair], _: Remove, difficulty: str) -> list[QuestionPair]:
+def ask_nobody(rows: Sequence[QuestionPair], _: Remove, *, difficulty: str) -> list[QuestionPair]:
     return [row.model_copy(update={"difficulty": difficulty}) for row in rows]
 
 
 @step("answers of people", paper="14% out: 793", passes=0.86)
-def apply_answers(rows: Sequence[QuestionPair], remove: Remove, responses: Path) -> list[QuestionPair]:
+def apply_answers(rows: Sequence[QuestionPair], remove: Remove, *, responses: Path) -> list[QuestionPair]:
     """Remove questions of which a version's modal answer is not the key, and give the others their difficulty."""
     if not rows:
         return []
@@ -376,7 +376,7 @@ def review_nothing(rows: Sequence[QuestionPair], _: Remove) -> Sequence[Question
 
 
 @step("quality review", paper="53% of items out", passes=0.47)
-def apply_reviews(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews, clips: Path) -> list[QuestionPair]:
+def apply_reviews(rows: Sequence[QuestionPair], remove: Remove, *, reviews: Reviews, clips: Path) -> list[QuestionPair]:
     """Remove flagged questions, give them the reviewers' type and times, or mark their texts for repair."""
     return keep_each(rows, remove, lambda row: _reviewed(row, reviews.get(row.qid, ()), clips))
 
@@ -432,7 +432,7 @@ def unchanged_faults(before: QuestionPair, after: RepairedTexts) -> list[Fault]:
 
 
 @step("repair", asks=[WRITER, CHECKER, BLIND], requests=2, characters=1800, reply_tokens=120)
-def repair(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
+def repair(row: QuestionPair, asking: Asking, *, tries: int) -> QuestionPair:
     if not row.flags:
         return row
     names = {"description", "question", "answer", "distractors", "paraphrases", "comments"}
@@ -458,7 +458,7 @@ def repair(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
 
 
 @step("review of repairs")
-def refuse_flagged_again(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews) -> list[QuestionPair]:
+def refuse_flagged_again(rows: Sequence[QuestionPair], remove: Remove, *, reviews: Reviews) -> list[QuestionPair]:
     """Remove repaired questions that were reviewed once more, and flagged again."""
 
     def unflagged(row: QuestionPair) -> QuestionPair:
@@ -530,28 +530,29 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
     return warnings
 
 
-def steps_of(config: PairBuildConfig) -> Sequence[Step]:
+def steps_of(config: PairBuildConfig) -> Sequence[ReadyStep]:
     tries = config.tries
     reviewing = [review_nothing]
     if config.reviews:
         reviews = read_reviews(config.reviews)
         reviewing = [
-            apply_reviews.given(reviews, config.clips),
-            repair.given(tries),
-            refuse_flagged_again.given(reviews),
+            apply_reviews.given(reviews=reviews, clips=config.clips),
+            repair.given(tries=tries),
+            refuse_flagged_again.given(reviews=reviews),
         ]
-    people = ask_nobody.given(config.difficulty)
     if config.responses:
         # A table without its columns is refused before anything is asked.
         next(read_csv(config.responses, COLUMNS), None)
-        people = apply_answers.given(config.responses)
+        people = apply_answers.given(responses=config.responses)
+    else:
+        people = ask_nobody.given(difficulty=config.difficulty or "")
     return [
-        describe.given(config),
-        answer_first.given(config),
-        seed_distractors.given(config),
-        put_plainly.given(tries),
-        refine_distractors.given(tries),
-        write_second_version.given(tries, config.seed),
+        describe.given(config=config),
+        answer_first.given(config=config),
+        seed_distractors.given(config=config),
+        put_plainly.given(tries=tries),
+        refine_distractors.given(tries=tries),
+        write_second_version.given(tries=tries, seed=config.seed),
         refuse_leaked_keys,
         blind_filter,
         *reviewing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
@@ -31,7 +31,7 @@ from lmms_eval_tasks.construct.engine.running import (
     write_audits,
 )
 from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
-from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, make_case
+from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, ReadyStep, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -48,40 +48,44 @@ SENTENCE, REASONED, EXPLAINED = 150, 300, 600
 """Characters of a model's question, of its answer with a reason, and of a reply in several sentences."""
 
 
-def steps_of(config: CounterVqaConfig) -> Sequence[Step]:
+def steps_of(config: CounterVqaConfig) -> Sequence[ReadyStep]:
     config.check()
     questions = len(set(RULE_LEVELS.values())) * config.candidates
     if config.naive or config.links is not None:
-        chosen: list[Step] = [steps.take_given_links.given(config)]
+        chosen: list[ReadyStep] = [steps.take_given_links.given(config=config)]
     else:
         pairs = [{"pair": 10, "first": "A10", "second": "A11"}] * steps.PAIRS_A_REQUEST
         observed = _expected(
             "observer", 45 * len(pairs), lambda pairs: ceil(pairs / steps.PAIRS_A_REQUEST), pairs=pairs
         )
         tested = _expected("critic", EXPLAINED, lambda pairs: 3 * ceil(config.pair_share * pairs), test=" " * EXPLAINED)
-        chosen = [steps.choose_pairs.given(config, forecast=observed), steps.judge_pairs.given(config, forecast=tested)]
-    chosen += [steps.measure_graphs.given(config)]
+        chosen = [
+            replace(steps.choose_pairs.given(config=config), forecast=observed),
+            replace(steps.judge_pairs.given(config=config), forecast=tested),
+        ]
+    chosen += [steps.measure_graphs.given(config=config)]
     if config.naive:
         written = _expected("naive", EXPLAINED * questions, passes=questions)
         chosen += [
-            steps.filter_graphs.given(config, forecast=Forecast()),
-            steps.write_naive.given(config, forecast=written),
+            replace(steps.filter_graphs.given(config=config), forecast=Forecast()),
+            replace(steps.write_naive.given(config=config), forecast=written),
         ]
     else:
-        chosen += [steps.filter_graphs.given(config)]
+        chosen += [steps.filter_graphs.given(config=config)]
         if config.models.keys() & {steps.ABSENT, DEFAULT_ROLE}:
-            chosen += [steps.imagine_absent.given(config, forecast=_expected("absent", EXPLAINED))]
-        chosen += [steps.write_candidates.given(config, forecast=Forecast(rows=questions))]
+            chosen += [replace(steps.imagine_absent.given(config=config), forecast=_expected("absent", EXPLAINED))]
+        chosen += [replace(steps.write_candidates.given(config=config), forecast=Forecast(rows=questions))]
         chosen += [steps.even_verdicts] if config.own_rules else []
     if config.rephrase:
-        chosen += [steps.rephrase_question.given(forecast=Forecast(1, 4 * SENTENCE, 0, SENTENCE // CHARACTERS_A_TOKEN))]
+        rephrased = Forecast(1, 4 * SENTENCE, 0, SENTENCE // CHARACTERS_A_TOKEN)
+        chosen += [replace(steps.rephrase_question, forecast=rephrased)]
     if verifiers := tuple(config.verifiers):
         verified = _expected("verification", REASONED, lambda _: len(verifiers), steps.KEPT)
-        chosen += [steps.verify_question.given(config, roles=verifiers, forecast=verified)]
+        chosen += [replace(steps.verify_question.given(config=config), roles=verifiers, forecast=verified)]
     if solvers := tuple(config.solvers):
         solved = Forecast(len(solvers), 4 * SENTENCE, config.frames, REASONED // CHARACTERS_A_TOKEN)
         read = lru_cache(maxsize=CLIPS_AT_ONCE)(clip_frames)
-        chosen += [steps.leave_out_solved.given(config, read, roles=solvers, forecast=solved)]
+        chosen += [replace(steps.leave_out_solved.given(config=config, read=read), roles=solvers, forecast=solved)]
     return chosen
 
 
@@ -98,7 +102,7 @@ def _expected(
     return forecast
 
 
-def log_lines(step: Step, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
+def log_lines(step: ReadyStep, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
     """A line for everything that a model was asked, also where nothing came of it."""
     assert isinstance(row, TakeRow)
     take, about = row.take.uid, row.id if isinstance(row, TakeQuestion) else step.name
@@ -183,7 +187,7 @@ def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> B
     return BuiltSet(out, summary, tables, warnings, as_attrition(counts))
 
 
-def _left(run: PipelineRun[CounterVqaConfig], step: Step) -> Sequence[Any]:
+def _left(run: PipelineRun[CounterVqaConfig], step: Step[...]) -> Sequence[Any]:
     """The rows that a step left; none where it is no step of the build."""
     return next((one.left for one in run.runs if one.step.name == step.name), ())
 

@@ -76,7 +76,7 @@ class LinkDecision(Form):
 
 
 @step("given links")
-def take_given_links(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> LinkedTake:
+def take_given_links(row: TakeRow, asking: Asking, *, config: CounterVqaConfig) -> LinkedTake:
     links = (config.source.links or {}).get(row.id)
     if links is None:
         raise Removed("no links")
@@ -84,7 +84,7 @@ def take_given_links(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> 
 
 
 @step(OBSERVER, asks=(OBSERVER,))
-def choose_pairs(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> ChosenPairs:
+def choose_pairs(row: TakeRow, asking: Asking, *, config: CounterVqaConfig) -> ChosenPairs:
     """Have the observer say how sure it is of each pair, and let the share go on of which it is most sure."""
     pairs = [(one.id, other.id) for one, other in combinations(row.take.actions, 2)]
     if not pairs:
@@ -114,7 +114,7 @@ def choose_pairs(row: TakeRow, asking: Asking, config: CounterVqaConfig) -> Chos
 
 
 @step("judged pairs", asks=(VERIFIER, CRITIC, SYNTHESIZER))
-def judge_pairs(row: ChosenPairs, asking: Asking, config: CounterVqaConfig) -> LinkedTake:
+def judge_pairs(row: ChosenPairs, asking: Asking, *, config: CounterVqaConfig) -> LinkedTake:
     """Have each pair tested by the verifier, the test criticised by the critic, and both weighed by the synthesizer.
 
     A pair that the observer cut is no link, as in the paper; one for which a reply is missing is unknown.
@@ -139,7 +139,7 @@ def judge_pairs(row: ChosenPairs, asking: Asking, config: CounterVqaConfig) -> L
 
 
 @step("measures")
-def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVqaConfig) -> list[MeasuredTake]:
+def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, *, config: CounterVqaConfig) -> list[MeasuredTake]:
     """Measure the graph of every take with links; an outlier score is among all annotated takes of a task."""
     source = config.source
     texts = {take.uid: [action.text for action in take.actions] for take in source.takes}
@@ -160,14 +160,14 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, config: CounterVq
     "filters",
     passes=PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"],
 )
-def filter_graphs(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> MeasuredTake:
+def filter_graphs(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) -> MeasuredTake:
     if failed := config.failed(row.measures):
         raise Removed(failed[0])
     return row
 
 
 @step("candidate questions")
-def write_candidates(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
+def write_candidates(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) -> list[TakeQuestion]:
     graph = RuledGraph([action.id for action in row.take.actions], row.links.links, row.links.unlinked)
     never = row.ideas or config.source.absent.find(row.take, config.candidates)
     made = make_questions(row.take, graph, never, config.candidates, config.own_rules, config.seed)
@@ -221,7 +221,7 @@ class NaiveQuestions(Form):
 
 
 @step("questions", asks=(NAIVE,))
-def write_naive(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> list[TakeQuestion]:
+def write_naive(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) -> list[TakeQuestion]:
     number = config.candidates
     reply = asking.ask(NAIVE, "countervqa_naive", NaiveQuestions, **row.shown(), questions_a_level=number)
     questions, unusable = _usable(row.take, reply.questions, number)
@@ -302,7 +302,7 @@ class VerifyingAnswer(Form):
 
 
 @step("absent actions", asks=(ABSENT,))
-def imagine_absent(row: MeasuredTake, asking: Asking, config: CounterVqaConfig) -> MeasuredTake:
+def imagine_absent(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) -> MeasuredTake:
     """Ask for the main goal and absent actions of a take, and check that it has none in these or in like words."""
     shown = {**row.shown(), "goal": row.take.goal, "number_of_actions": config.candidates}
     try:
@@ -363,7 +363,7 @@ def rephrase_question(row: TakeQuestion, asking: Asking) -> TakeQuestion:
     "verification",
     passes=KEPT,
 )
-def verify_question(row: TakeQuestion, asking: Asking, config: CounterVqaConfig) -> TakeQuestion:
+def verify_question(row: TakeQuestion, asking: Asking, *, config: CounterVqaConfig) -> TakeQuestion:
     """Leave out what not all verifying models answer correctly from the annotations alone; all are asked."""
     faults = []
     for role in config.verifiers:
@@ -384,7 +384,7 @@ ReadFrames = Callable[[Path, int], tuple[tuple[bytes, ...], list[float]]]
 
 
 @step("simpler models")
-def leave_out_solved(row: TakeQuestion, asking: Asking, config: CounterVqaConfig, read: ReadFrames) -> TakeQuestion:
+def leave_out_solved(row: TakeQuestion, asking: Asking, *, config: CounterVqaConfig, read: ReadFrames) -> TakeQuestion:
     """Leave out what all models answer rightly from frames; each is asked what all before it answered rightly."""
     roles, clips = list(config.solvers), config.clips
     assert clips is not None

@@ -11,13 +11,13 @@ import typer
 
 from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, read_config
 from lmms_eval_tasks.construct.engine.running import BuiltSet, BuiltTable, Pipeline, PlannedRun, run_pipeline
-from lmms_eval_tasks.construct.engine.steps import Forecast, Step, check_ids, roles_of
+from lmms_eval_tasks.construct.engine.steps import Forecast, ReadyStep, check_ids, roles_of
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 CHARACTERS_A_TOKEN = 4
 
 
-def forecast_table(rows: Sequence[Any], steps: Sequence[Step], config: BuildConfig) -> BuiltTable:
+def forecast_table(rows: Sequence[Any], steps: Sequence[ReadyStep], config: BuildConfig) -> BuiltTable:
     lines: list[tuple[str, ...]] = []
     estimates = [(0.0, 0.0, 0.0, 0.0)]
     coming = float(len(rows))

@@ -22,8 +22,8 @@ from lmms_eval_tasks.construct.engine.steps import (
     Asking,
     Models,
     PipelineRow,
+    ReadyStep,
     Removed,
-    Step,
     check_ids,
     roles_of,
 )
@@ -56,14 +56,14 @@ class Pipeline(Generic[C]):
     config: type[C]
     read: Callable[[C], Sequence[PipelineRow]]
     source_files: Callable[[C], Sequence[Path]]
-    steps: Callable[[C], Sequence[Step]]
+    steps: Callable[[C], Sequence[ReadyStep]]
     first: str
     write: Callable[[Sequence[Any], Path, C], Sequence[str]] | None = None
     """Writes the rows that are left into the folder of the release, and returns warnings."""
     paper: str = ""
     write_set: Callable[[PipelineRun[C], Path, bool], BuiltSet] | None = None
     """Writes all files of a set in place of `write_release`, for a benchmark whose sets have another layout."""
-    lines: Callable[[Step, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
+    lines: Callable[[ReadyStep, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
     """Lines that are kept of the outcome of a row in a step, in place of that of `audit_line`."""
 
 
@@ -77,7 +77,7 @@ class RowOutcome:
 
 @dataclass
 class StepRun:
-    step: Step
+    step: ReadyStep
     came: int
     left: list[Any] = field(default_factory=list)
     removed: Counter[str] = field(default_factory=Counter)
@@ -106,7 +106,7 @@ class PipelineRun(Generic[C]):
     sources: Sequence[Mapping[str, str]]
     rows: Sequence[Any]
     runs: Sequence[StepRun]
-    audits: Mapping[Step, IO[bytes]]
+    audits: Mapping[ReadyStep, IO[bytes]]
     sent: int
     progress: Progress
 
@@ -115,12 +115,12 @@ class PipelineRun(Generic[C]):
         return self.runs[-1].left if self.runs else self.rows
 
 
-Log = Callable[[Step, PipelineRow, RowOutcome], None]
+Log = Callable[[ReadyStep, PipelineRow, RowOutcome], None]
 """Keeps the outcome of a row in a step; called in the order of the steps and of their rows."""
 
 
 def run_steps(
-    steps: Sequence[Step],
+    steps: Sequence[ReadyStep],
     rows: Sequence[PipelineRow],
     models: Models,
     log: Log,
@@ -173,7 +173,7 @@ def _look_at_each(run: StepRun, rows: Sequence[PipelineRow], models: Models, pro
             raise
 
 
-def _look_at_row(step: Step, row: PipelineRow, models: Models) -> RowOutcome:
+def _look_at_row(step: ReadyStep, row: PipelineRow, models: Models) -> RowOutcome:
     asking = Asking(models)
     try:
         made = step.run(row, asking)
@@ -203,7 +203,7 @@ class PlannedRun(Generic[C]):
     pipeline: Pipeline[C]
     config: C
     values: Mapping[str, Any]
-    steps: Sequence[Step]
+    steps: Sequence[ReadyStep]
     rows: Sequence[PipelineRow]
 
 
@@ -224,7 +224,7 @@ def run_pipeline(
         # Without a name, so that a killed build leaves none behind.
         audits = {step: files.enter_context(TemporaryFile(dir=out)) for step in steps}
 
-        def log(step: Step, row: PipelineRow, outcome: RowOutcome) -> None:
+        def log(step: ReadyStep, row: PipelineRow, outcome: RowOutcome) -> None:
             lines = pipeline.lines(step, row, outcome) if pipeline.lines else [audit_line(row, outcome)]
             audits[step].write(as_lines(lines).encode("utf-8"))
 

@@ -3,6 +3,7 @@ asks them about a row, with the strict reading of their replies."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -56,12 +57,16 @@ class Forecast:
     rows: float = 1.0
 
 
+P = ParamSpec("P")
+"""What a step's function takes by keyword, beside rows and whom it may ask."""
+
+
 @dataclass(frozen=True, eq=False)
-class Step:
+class Step(Generic[P]):
     """A step of a pipeline: a function, how it is called in tables, whom it asks, and what it is expected to leave."""
 
     name: str
-    run: Callable[..., Any]
+    run: Callable[Concatenate[Any, Any, P], Any]
     takes: type[PipelineRow]
     gives: type[PipelineRow]
     of_all: bool
@@ -72,10 +77,14 @@ class Step:
     forecast: Forecast | Callable[[Sequence[Any]], Forecast] = Forecast()
     """What is expected, or a function of the rows that a build starts with which says so."""
 
-    def given(self, *values: Any, **changes: Any) -> Step:
-        """Return the step with values of its function's last parameters, and with changed fields."""
-        run = self.run
-        return replace(self, run=lambda rows, other: run(rows, other, *values), **changes)
+    def given(self, *none: P.args, **values: P.kwargs) -> Step[[]]:
+        """Return the step with all values that its function takes by keyword."""
+        inspect.signature(self.run).bind(None, None, *none, **values)
+        return cast("Step[[]]", replace(self, run=partial(self.run, **values)))
+
+
+ReadyStep = Step[[]]
+"""A step that lacks no value."""
 
 
 def step(
@@ -86,16 +95,17 @@ def step(
     passes: float = 1.0,
     requests: float = 0.0,
     **forecast: int,
-) -> Callable[[Callable[..., Any]], Step]:
+) -> Callable[[Callable[Concatenate[Any, Any, P], Any]], Step[P]]:
     """Make a function a step.
 
     A function of a row and an `Asking` looks at one row at a time, many at once in threads; it returns the row or rows
     made of it, or raises `Removed`, and depends on nothing but its arguments and the replies. A function of a sequence
-    of rows and a `Remove` looks at all of them, and asks nobody. `paper` is what a paper says that the step leaves,
+    of rows and a `Remove` looks at all of them, and asks nobody. What else it takes, by keyword alone, a build gives it
+    (`Step.given`). `paper` is what a paper says that the step leaves,
     `passes` the share of rows that is expected to go on, `requests` and `forecast` what is asked about a row.
     """
 
-    def decorate(run: Callable[..., Any]) -> Step:
+    def decorate(run: Callable[Concatenate[Any, Any, P], Any]) -> Step[P]:
         hints = get_type_hints(run)
         given, made = next(iter(hints.values())), hints["return"]
         (takes,), (gives,) = get_args(given) or (given,), get_args(made) or (made,)
@@ -119,7 +129,7 @@ def keep_each(rows: Sequence[Row], remove: Remove, change: Callable[[Row], Row])
     return kept
 
 
-def roles_of(steps: Sequence[Step]) -> tuple[str, ...]:
+def roles_of(steps: Sequence[ReadyStep]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(role for step in steps for role in step.roles))
 
 

@@ -13,6 +13,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -41,7 +42,7 @@ from lmms_eval_tasks.construct.curation.vectors import Floats, read_vectors
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Form, PipelineRow, Remove, Removed, Step, step
+from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Form, PipelineRow, ReadyStep, Remove, Removed, step
 from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, bare_words, holds_text, is_marked, until_good
 from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, VIDEOS
 from lmms_eval_tasks.utils.answers.opening import content
@@ -208,7 +209,7 @@ ROWS = 256
 
 
 @step("another annotation")
-def find_neighbours(rows: Sequence[AnnotatedClip], remove: Remove, config: MvpBuildConfig) -> list[AnnotatedClip]:
+def find_neighbours(rows: Sequence[AnnotatedClip], remove: Remove, *, config: MvpBuildConfig) -> list[AnnotatedClip]:
     """Give each clip the other annotations of its source, skill and question, those of the most alike clips first; a
     clip of a pair that its source gives has the other one's."""
     rows = _worded_alike(rows, config)
@@ -299,7 +300,7 @@ class ChosenContrasts(Form):
 
 
 @step("contrasts", asks=[CONTRAST], requests=1.0, characters=2500, reply_tokens=60)
-def choose_contrasts(row: AnnotatedClip, asking: Asking, most: int) -> AnnotatedClip:
+def choose_contrasts(row: AnnotatedClip, asking: Asking, *, most: int) -> AnnotatedClip:
     """Have a model choose what excludes a clip's annotation; of answers to a source's question all are taken, of a
     given pair the other one's."""
     if row.pair:
@@ -351,7 +352,7 @@ class PairQuestion(Form):
     "question and candidates", asks=[WRITER], paper="548K examples",
     requests=1.2, characters=1800, reply_tokens=80,
 )  # fmt: skip
-def write_pair_questions(row: OpposedClip, asking: Asking, tries: int) -> AskedClip:
+def write_pair_questions(row: OpposedClip, asking: Asking, *, tries: int) -> AskedClip:
     texts = sorted((row.answer, row.other))
 
     def write(refused: Refused) -> tuple[str, tuple[str, str]]:
@@ -420,7 +421,7 @@ def check_candidates(row: AskedClip, asking: Asking) -> AskedClip:
 
 
 @step("minimal pairs", paper="about 70K examples")
-def find_pairs(rows: Sequence[AskedClip], remove: Remove, config: MvpBuildConfig, rule: Rule) -> list[MinimalPair]:
+def find_pairs(rows: Sequence[AskedClip], remove: Remove, *, config: MvpBuildConfig, rule: Rule) -> list[MinimalPair]:
     """Take the pairs that sources give; then pair clips with the same question and candidates and different answers,
     the most alike first."""
     by_id = {row.id: row for row in rows}
@@ -478,7 +479,7 @@ _REPLY = re.compile(r"(?:ANSWER:)?\s*(A|B)\s+END\.?", re.IGNORECASE)
 
 
 @step("single-frame filter", paper="about 20% out")
-def filter_single_frames(row: MinimalPair, asking: Asking, config: MvpBuildConfig) -> MinimalPair:
+def filter_single_frames(row: MinimalPair, asking: Asking, *, config: MvpBuildConfig) -> MinimalPair:
     """Remove a pair both of whose clips single frames tell; the second is asked about where they tell the first."""
     settings = config.single_frame
     shares = []
@@ -492,11 +493,11 @@ def filter_single_frames(row: MinimalPair, asking: Asking, config: MvpBuildConfi
     raise Removed("single frames tell both clips", f"solvable frames: {' and '.join(shares)}")
 
 
-def single_frame_step(config: MvpBuildConfig) -> Step:
+def single_frame_step(config: MvpBuildConfig) -> ReadyStep:
     settings = config.single_frame
     requests = 2.0 * settings.frames * len(settings.roles)
     forecast = Forecast(requests, characters=900, images=1, reply_tokens=10, rows=0.8)
-    return filter_single_frames.given(config, roles=settings.roles, forecast=forecast)
+    return replace(filter_single_frames.given(config=config), roles=settings.roles, forecast=forecast)
 
 
 def _frame_answers(
@@ -537,7 +538,7 @@ def read_letter(text: str) -> str:
 
 
 @step("balance by skill", paper=f"{CARD.splits['full'].groups:,} pairs")
-def balance_skills(rows: Sequence[MinimalPair], remove: Remove, config: MvpBuildConfig) -> list[MinimalPair]:
+def balance_skills(rows: Sequence[MinimalPair], remove: Remove, *, config: MvpBuildConfig) -> list[MinimalPair]:
     skills: defaultdict[str, list[MinimalPair]] = defaultdict(list)
     for pair in sorted(rows, key=lambda pair: (-pair.cosine, pair.id)):
         skills[pair.skill].append(pair)
@@ -598,14 +599,14 @@ PIPELINE = Pipeline(
     read=read_sources,
     source_files=lambda config: [*config.annotations, config.embeddings, *filter(None, [config.ids])],
     steps=lambda config: [
-        find_neighbours.given(config),
-        choose_contrasts.given(config.contrasts),
+        find_neighbours.given(config=config),
+        choose_contrasts.given(most=config.contrasts),
         meet_contrasts,
-        write_pair_questions.given(config.tries),
+        write_pair_questions.given(tries=config.tries),
         check_candidates,
-        find_pairs.given(config, find_rule(config.rule)),
+        find_pairs.given(config=config, rule=find_rule(config.rule)),
         single_frame_step(config),
-        balance_skills.given(config),
+        balance_skills.given(config=config),
     ],
     write=write_release,
     first="annotated clips",

@@ -306,7 +306,7 @@ def test_a_clip_goes_by_its_measures(config: CastBenchConfig, tmp_path: Path, mo
         monkeypatch.setattr(
             "lmms_eval_tasks.construct.cast_bench.clip_steps.measure_clip", lambda _, m=measured: ClipMeasures(*m)
         )
-        _, removed, _ = outcome([measure_clips.given(chosen)], [row], chosen, tmp_path, {})
+        _, removed, _ = outcome([measure_clips.given(config=chosen)], [row], chosen, tmp_path, {})
         assert removed.get("c", "").removeprefix("clips by measure: ") == reason
 
 
@@ -469,7 +469,7 @@ def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, exp
     }
     for name, changes in revisions.items():
         revision, removed = Revision.model_validate({**good, **changes}), dict[str, Removed]()
-        revised = apply_revisions.given({revision.version: revision}).run([row], removed.__setitem__)
+        revised = apply_revisions.given(revisions={revision.version: revision}).run([row], removed.__setitem__)
         lines.append(f"{name}: {removed.get('c#1', 'kept')}")
         assert [(list(one.evidence[0].boxes), one.question) for one in revised] == [([0, 1], "What then?")] * (
             name == "good"

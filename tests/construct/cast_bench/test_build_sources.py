@@ -171,10 +171,10 @@ def test_what_people_edited_comes_in_place_of_a_models(folder: Path) -> None:
     assert path in source_files(config(folder, descriptions=path))
     asking = Asking(Models(config(folder), folder / "replies"))
     instances = [InstanceRow(id=f"sav_1/{one.id}", source=row, instance=one) for one in row.instances]
-    described = describe_actions.given(config(folder)).run(instances[0], asking)
+    described = describe_actions.given(config=config(folder)).run(instances[0], asking)
     assert described.entries == row.edited["a"] and not asking.asked
     with pytest.raises(KeyError):  # the third was not edited, and there is no model to ask
-        describe_actions.given(config(folder)).run(instances[2], asking)
+        describe_actions.given(config=config(folder)).run(instances[2], asking)
 
 
 def test_whom_people_skipped_is_not_described(folder: Path, expected: Expected) -> None:
@@ -186,7 +186,7 @@ def test_whom_people_skipped_is_not_described(folder: Path, expected: Expected) 
     asking = Asking(Models(config(folder), folder / "replies"))
     skipped = InstanceRow(id="sav_1/b", source=row, instance=row.instances[1])
     with pytest.raises(Removed, match="skipped by people: too small or too blurred: blue block"):
-        describe_looks.given(config(folder)).run(skipped, asking)
+        describe_looks.given(config=config(folder)).run(skipped, asking)
     assert not asking.asked
     other = {**edited("sav_1_2", "a001", ("blue_block", "00:01", "00:02", "Rolls.")), "skipped": ["nobody"]}
     expected(problem(folder, descriptions=edits(folder, line, other)))

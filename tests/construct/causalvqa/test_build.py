@@ -159,7 +159,7 @@ def test_a_repair_that_changes_no_word_is_refused(clips: Path, tmp_path: Path, s
     row = asked_about().model_copy(update=flagged)
     chosen = config(clips)
     says = {**HONEST, "causalvqa_repair": said}
-    left, removed, played = outcome([repair.given(3)], [row], chosen, tmp_path, says)
+    left, removed, played = outcome([repair.given(tries=3)], [row], chosen, tmp_path, says)
     assert removed.get("q", "kept").startswith(why)
     assert [one.question for one in left] == ["What comes next?"] * (why == "kept")
     refused, *_ = played.of("causalvqa_repair")[1].given["refused"]

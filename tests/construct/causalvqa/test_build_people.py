@@ -225,7 +225,7 @@ def test_flags_of_several_tables_count_together_for_the_wording_that_was_reviewe
     before = both(pair("three", question="Who?").qid)
     first = write_reviews(tmp_path / "first.csv", *raised, *both(two.qid)[:2], *before)
     second = write_reviews(tmp_path / "second.csv", *both(two.qid, "", "b")[2:])
-    step = apply_reviews.given(read_reviews([first, second]), tmp_path)
+    step = apply_reviews.given(reviews=read_reviews([first, second]), clips=tmp_path)
     left, removed = outcome(step, [one, two, changed])
     assert removed == {"two": "flagged a, b or c by a reviewer", "three": "fewer than two reviews of a version"}
     kept = left.pop("one")
@@ -237,7 +237,7 @@ def reviewed(
     folder: Path, rows: list[QuestionPair], given: list[Given]
 ) -> tuple[dict[str, QuestionPair], dict[str, str]]:
     reviews = read_reviews([write_reviews(folder / "reviews.csv", *given)])
-    return outcome(apply_reviews.given(reviews, folder), rows)
+    return outcome(apply_reviews.given(reviews=reviews, clips=folder), rows)
 
 
 OUTSIDE, SEVERAL = "new times outside the video", "flagged d, e or f by more than one reviewer of a version"
@@ -270,7 +270,7 @@ def test_reviewers_who_name_different_types_and_repairs_that_are_flagged_again_l
     assert reviewed(tmp_path, [one], reviews) == ({}, {"one": "reviewers name different types"})
     rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
     reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]
-    step = refuse_flagged_again.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))
+    step = refuse_flagged_again.given(reviews=read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))
     left, removed = outcome(step, rows)
     assert (list(left), removed) == (["good", "other", "unseen"], {"bad": "flagged again after the repair"})
 
@@ -290,7 +290,7 @@ def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: P
     lines = [f"{rows[0].qid},{version},p{version},{rows[0].key(version)}" for version in (0, 1)]
     lines += [f"{rows[1].qid},0,p0,A", f"{pair('three', question='Who?').qid},0,p0,A"]
     (tmp_path / "people.csv").write_text("\n".join(["item,version,annotator,choice", *lines]) + "\n")
-    step, missing = apply_answers.given(tmp_path / "people.csv"), "no response to a version"
+    step, missing = apply_answers.given(responses=tmp_path / "people.csv"), "no response to a version"
     left, removed = outcome(step, rows)
     assert (list(left), removed) == (["one"], {"two": missing, "three": missing})
     # Where no question is left to ask people about, the responses are not at fault.

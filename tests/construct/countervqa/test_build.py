@@ -366,7 +366,7 @@ def test_links_of_takes_are_found_and_every_reply_has_its_line(tmp_path: Path) -
     with play(observer=observe, synthesizer={"reason": "", "causal": True}).at_work():
         config = CounterVqaConfig.model_validate({"model": named("m"), "pair_share": 0.05})
         chosen, judged = run_steps(
-            [choose_pairs.given(config), judge_pairs.given(config)],
+            [choose_pairs.given(config=config), judge_pairs.given(config=config)],
             [TakeRow(id=take.uid, take=take) for take in (draw_take(0), draw_take(1, 1), draw_take(2, 10))],
             Models(config, tmp_path),
             lambda step, row, outcome: lines.extend(log_lines(step, row, outcome)),
@@ -402,7 +402,7 @@ def test_verifier_and_critic_are_shown_the_examples_that_are_given(tmp_path: Pat
         config = CounterVqaConfig.model_validate({"model": named("m"), "pair_share": 1.0, **keys})
         assert ("examples" in config.facts()) == (name == "with")
         with play().at_work() as played:
-            steps, take = [choose_pairs.given(config), judge_pairs.given(config)], draw_take(0)
+            steps, take = [choose_pairs.given(config=config), judge_pairs.given(config=config)], draw_take(0)
             run_steps(steps, [TakeRow(id="t0", take=take)], Models(config, tmp_path / name), lambda *_: None)
         roles = ("observer", "verifier", "critic", "synthesizer")
         asked[name] = {role: one.given.get("examples") for role in roles for one in played.of(f"countervqa_{role}")}

@@ -35,9 +35,9 @@ from lmms_eval_tasks.construct.engine.steps import (
     Form,
     Models,
     PipelineRow,
+    ReadyStep,
     Remove,
     Removed,
-    Step,
     keep_each,
     step,
 )
@@ -438,7 +438,7 @@ class Reply:
 
 
 @step("replies")
-def hold_replies(row: NumberRow, asking: Asking, given: list[weakref.ref[Reply]]) -> list[NumberRow]:
+def hold_replies(row: NumberRow, asking: Asking, *, given: list[weakref.ref[Reply]]) -> list[NumberRow]:
     """Gives every row a reply, the later rows first."""
     time.sleep(0.02 * (row.number % 2 == 0))
     reply = Reply()
@@ -447,15 +447,22 @@ def hold_replies(row: NumberRow, asking: Asking, given: list[weakref.ref[Reply]]
     return [row]
 
 
+@pytest.mark.parametrize("values", [{}, {"gave": []}, {"given": [], "more": 1}])
+def test_a_step_takes_exactly_the_values_of_its_function(values: dict[str, Any]) -> None:
+    """When a build's steps are chosen, before anything is asked."""
+    with pytest.raises(TypeError, match="gave|more|given"):
+        hold_replies.given(**values)
+
+
 def test_replies_are_logged_in_the_order_of_the_rows_and_let_go_of_before_the_step_ends(tmp_path: Path) -> None:
     given, logged, most = list[weakref.ref[Reply]](), list[str](), 0
 
-    def log(_: Step, row: PipelineRow, outcome: RowOutcome) -> None:
+    def log(_: ReadyStep, row: PipelineRow, outcome: RowOutcome) -> None:
         nonlocal most
         logged.append(row.id)
         most = max(most, sum(reply() is not None for reply in given))
 
     rows = [NumberRow(id=f"n{number}", number=number) for number in range(200)]
-    (run,) = run_steps([hold_replies.given(given)], rows, Models(ToyConfig(), tmp_path), log)
+    (run,) = run_steps([hold_replies.given(given=given)], rows, Models(ToyConfig(), tmp_path), log)
     assert logged == [row.id for row in rows] == [row.id for row in run.left]
     assert len(given) == 200 and most < 100

@@ -302,7 +302,7 @@ def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> 
     (tmp_path / "v.parquet").write_bytes(as_parquet(vectors))
     config = configured(tmp_path, rule="not-entailed")
     removed: dict[str, Removed] = {}
-    (mined,) = find_pairs.given(config, find_rule(config.rule)).run(rows, removed.__setitem__)
+    (mined,) = find_pairs.given(config=config, rule=find_rule(config.rule)).run(rows, removed.__setitem__)
     assert mined.id == "b+c" and {(one.id, one.answer) for one in mined.clips} == {("b", "right"), ("c", "left")}
     assert sorted(mined.candidates) == ["left", "right"]
     assert {name: one.reason for name, one in removed.items()} == {
@@ -347,10 +347,10 @@ def test_a_clip_that_cannot_be_decoded_goes(tmp_path: Path) -> None:
 def test_skills_take_turns_after_the_filters(tmp_path: Path) -> None:
     pairs = [pair(number, "red" if number < 5 else "blue", cosine=number / 10) for number in range(7)]
     removed: dict[str, Removed] = {}
-    balanced = balance_skills.given(configured(tmp_path, total=3)).run(pairs, removed.__setitem__)
+    balanced = balance_skills.given(config=configured(tmp_path, total=3)).run(pairs, removed.__setitem__)
     assert [one.id for one in balanced] == ["6", "4", "5"]
     assert set(removed) == {"0", "1", "2", "3"} and {one.reason for one in removed.values()} == {"pairs enough"}
-    assert len(balance_skills.given(configured(tmp_path, per_skill=1)).run(pairs, removed.__setitem__)) == 2
+    assert len(balance_skills.given(config=configured(tmp_path, per_skill=1)).run(pairs, removed.__setitem__)) == 2
 
 
 def test_a_set_of_two_categories_is_prepared_from_its_own_clips(tmp_path: Path, home: Path) -> None:
