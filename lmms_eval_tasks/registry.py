@@ -253,8 +253,9 @@ def building(benchmark: str) -> Iterator[prepare.Build]:
 
     The block gets the build. Its ``add_split(split, rows, extra, clips, origin, progress)`` places a split's clips and
     writes its table: ``extra`` has the benchmark's own columns and their types, and ``clips`` every clip that rows name
-    (``test/a.mp4``) and its file, which is linked; None, or a file that is not there, is a missing clip. Its ``splits``
-    holds the `SplitManifest` of each split that was added.
+    (``test/a.mp4``) and its file, which is linked; None, or a file that is not there, is a missing clip. A last
+    argument may be `ClipOptions`, of `lmms_eval_tasks.api.release`. Its ``splits`` holds the `SplitManifest` of each
+    split that was added.
 
     Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
     of a benchmark runs at a time; another waits for it.

@@ -9,6 +9,7 @@ from lmms_eval_tasks.utils.core.forms import WholeText, as_lines, read_csv, read
 from lmms_eval_tasks.utils.core.text import clock, describe, quote, summarize_names
 from lmms_eval_tasks.utils.data.card import PublishedStatistics
 from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.data.prepare import ClipOptions
 from lmms_eval_tasks.utils.data.release import (
     DamagedSource,
     UnreadableClip,
@@ -18,6 +19,7 @@ from lmms_eval_tasks.utils.data.release import (
 )
 
 __all__ = [
+    "ClipOptions",
     "DamagedSource",
     "PublishedStatistics",
     "UnreadableClip",

@@ -32,7 +32,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER, Masking, read_truth
 from lmms_eval_tasks.api.page import outcome_panel
 from lmms_eval_tasks.api.people import TimedDescription
-from lmms_eval_tasks.api.release import download_dataset, read_metadata
+from lmms_eval_tasks.api.release import ClipOptions, download_dataset, read_metadata
 from lmms_eval_tasks.cast_bench import card, hooks, masked, open_ended, report, submission
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_roles, frame_of, frame_size, read_items
@@ -77,7 +77,8 @@ def prepare(
         clips[clip] = next((place for place in places if place.is_file()), places[0] if places else None)
     origin = Origin(str(source), files, revision, tuple(warnings))
     with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos, measure=frame_size)
+        options = ClipOptions(videos=videos, measure=frame_size)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, options)
     return {SPLIT: build.splits[SPLIT]}
 
 

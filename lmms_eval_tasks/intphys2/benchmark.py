@@ -38,7 +38,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, PLAUSIBILITY_READER, SAYS_POSSIBLE
 from lmms_eval_tasks.api.clips import measure_motion
 from lmms_eval_tasks.api.page import ReferencedMetric, published_models
-from lmms_eval_tasks.api.release import download_dataset, open_release
+from lmms_eval_tasks.api.release import ClipOptions, download_dataset, open_release
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS, KINDS, by_parts, heldout_items, read_items, says
 from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, grade, read_settings
@@ -103,8 +103,8 @@ def prepare(
                 named = {row["clip"]: places.get(row["item_id"]) for row in rows}
                 clips = {clip: release.clip(found_at[0]) if found_at else None for clip, found_at in named.items()}
                 # Held-out clips are in no pair that is known.
-                measure = measure_clip if split in METADATA else None
-                build.add_split(split, rows, COLUMNS, clips, origin, progress, measure=measure)
+                options = ClipOptions(measure=measure_clip if split in METADATA else None)
+                build.add_split(split, rows, COLUMNS, clips, origin, progress, options)
     return {split: build.splits[split] for split in found}
 
 

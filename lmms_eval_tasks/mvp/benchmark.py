@@ -53,7 +53,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.forms import Cell, ClipName, Key, RawText, ReleaseRow, mismatch, read_json_form
 from lmms_eval_tasks.api.page import Layout, LayoutPlace, ReferencedMetric, published_models
 from lmms_eval_tasks.api.prompts import Prompt, read_closing
-from lmms_eval_tasks.api.release import PublishedStatistics, describe, download_dataset, summarize_names
+from lmms_eval_tasks.api.release import ClipOptions, PublishedStatistics, describe, download_dataset, summarize_names
 from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.mvp.raw_downloads import CLIP_SOURCES, find_raw_clips, read_folders
 from lmms_eval_tasks.mvp.sample import SAMPLE
@@ -356,9 +356,8 @@ def prepare(
     made = {clip for clip, kind in clips.items() if not isinstance(kind, Path | None)}
     origin = Origin(source, read, revision, problems.warnings(), own=random_pairs is not None)
     with building(CARD.name) as build:
-        build.add_split(
-            split, rows, COLUMNS, clips, origin, progress, bool(raw), decoded=made, files=files, videos=videos
-        )
+        options = ClipOptions(bool(raw), made, files, videos)
+        build.add_split(split, rows, COLUMNS, clips, origin, progress, options)
     return {split: build.splits[split]}
 
 

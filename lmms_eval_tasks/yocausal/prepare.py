@@ -22,6 +22,7 @@ from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, SplitMan
 from lmms_eval_tasks.api.clips import ClipMotion, FrameCoder, FrameStream, measure_motion, most_symmetric, videos_below
 from lmms_eval_tasks.api.forms import Cell, Key, ReleaseRow, Text, mismatch, read_csv_form, read_json_form
 from lmms_eval_tasks.api.release import (
+    ClipOptions,
     UnreadableClip,
     WholeText,
     describe,
@@ -95,7 +96,8 @@ def prepare(
         origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))
     decoded = measure_pairs(pairs, clips, seconds, progress)
     with building(CARD.name) as build:
-        build.add_split(SPLIT, pairs, own_columns(), clips, origin, progress, whole=True, decoded=decoded)
+        options = ClipOptions(whole=True, decoded=decoded)
+        build.add_split(SPLIT, pairs, own_columns(), clips, origin, progress, options)
     return {SPLIT: build.splits[SPLIT]}
 
 

@@ -125,6 +125,28 @@ def measure_clips(
     return found
 
 
+@dataclass(frozen=True)
+class ClipOptions:
+    """How the clips of a split are checked, named and measured where the usual way does not suit a release.
+
+    Attributes:
+        whole: whether each clip is decoded to its end; else it is only opened.
+        decoded: clips, by the names that rows have for them, that were decoded already and are not opened again.
+        files: of clips that may be missing, the file of the source that should have had each.
+        videos: the folder that the user named for the clips; refused where none of those that should lie in it does.
+        measure: from a clip's file to numbers of it by their columns, as JSON values; several threads call it.
+    """
+
+    whole: bool = False
+    decoded: Container[str] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    videos: Path | None = None
+    measure: Measure | None = None
+
+
+_USUAL_CLIPS = ClipOptions()
+
+
 @dataclass
 class Build:
     """One build of a benchmark's folder; made by `building`."""
@@ -135,7 +157,7 @@ class Build:
     splits: dict[str, SplitManifest] = field(default_factory=dict)
     items_left_out: int = 0
 
-    def add_split(  # noqa: PLR0913
+    def add_split(
         self,
         split: str,
         rows: Sequence[Mapping[str, Any]],
@@ -143,11 +165,7 @@ class Build:
         clips: Mapping[str, Clip | Path | None],
         origin: Origin,
         progress: Progress,
-        whole: bool = False,
-        decoded: Container[str] = (),
-        files: Mapping[str, str] | None = None,
-        videos: Path | None = None,
-        measure: Measure | None = None,
+        options: ClipOptions = _USUAL_CLIPS,
     ) -> None:
         import pyarrow as pa
 
@@ -164,8 +182,8 @@ class Build:
             rows = kept
             shown = {row[name] for row in rows for name in card.clip_columns}
             clips = {name: clip for name, clip in clips.items() if name in shown}
-        if videos is not None:
-            _refuse_wrong_folder(card, split, videos, clips)
+        if options.videos is not None:
+            _refuse_wrong_folder(card, split, options.videos, clips)
         clips = {name: None if isinstance(clip, Path) and not clip.is_file() else clip for name, clip in clips.items()}
         digests = {
             name: file_sha256(content, progress) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
@@ -176,14 +194,14 @@ class Build:
         data_set = identify(card, split, table, origin, digests, marks)
         attrition = read_attrition(origin.source) if BUILT_MARK in marks else None
         check_replacement(card, split, table, data_set, origin.source)
-        reasons = self._place(split, clips, progress, whole, decoded)
+        reasons = self._place(split, clips, progress, options)
 
         clips_of_rows = [[row[name] for name in card.clip_columns] for row in rows]
         table = with_column(table, "clip_present", [reasons.keys().isdisjoint(of_row) for of_row in clips_of_rows])
-        if measure is not None:
+        if options.measure is not None:
             kept_in, what = self.folder / f"{split}.measures", f"{split}: measuring clips"
             names = dict.fromkeys(row["clip"] for row in rows if row["clip"] not in reasons)
-            found = measure_clips(placed, names, measure, kept_in, progress, what)
+            found = measure_clips(placed, names, options.measure, kept_in, progress, what)
             for name in dict.fromkeys(name for numbers in found.values() for name in numbers):
                 table = with_column(table, name, [found.get(row["clip"], {}).get(name) for row in rows])
         present = {placed / clip for of_row in clips_of_rows for clip in of_row if clip not in reasons}
@@ -204,7 +222,7 @@ class Build:
             groups=len(groups_of(card, table)),
             clips=len(clips),
             missing=tuple(
-                MissingClip(clip=name, reason=reasons[name], file=(files or {}).get(name))
+                MissingClip(clip=name, reason=reasons[name], file=options.files.get(name))
                 for name in clips
                 if name in reasons
             ),
@@ -222,8 +240,7 @@ class Build:
         split: str,
         clips: Mapping[str, Clip | Path | None],
         progress: Progress,
-        whole: bool,
-        decoded: Container[str],
+        options: ClipOptions,
     ) -> dict[str, Any]:
         videos, earlier = self.folder / "videos", self.current / "videos"
         title = f"{self.card.title}, split {split}, cannot be prepared"
@@ -256,9 +273,9 @@ class Build:
             elif error is not None:
                 reasons[name] = "unreadable"
         damages.raise_if_any(title, "earlier prepared data is untouched, and finished clips are kept for the next time")
-        placed = [videos / name for name in present if name not in reasons and name not in decoded]
-        what = f"{split}: {'decoding' if whole else 'opening'} clips"
-        for path in unreadable(placed, progress=progress, what=what, whole=whole):
+        placed = [videos / name for name in present if name not in reasons and name not in options.decoded]
+        what = f"{split}: {'decoding' if options.whole else 'opening'} clips"
+        for path in unreadable(placed, progress=progress, what=what, whole=options.whole):
             path.unlink()
             reasons[path.relative_to(videos).as_posix()] = "unreadable"
         return reasons

@@ -450,7 +450,7 @@ def hold_replies(row: NumberRow, asking: Asking, *, given: list[weakref.ref[Repl
 @pytest.mark.parametrize("values", [{}, {"gave": []}, {"given": [], "more": 1}])
 def test_a_step_takes_exactly_the_values_of_its_function(values: dict[str, Any]) -> None:
     """When a build's steps are chosen, before anything is asked."""
-    with pytest.raises(TypeError, match="gave|more|given"):
+    with pytest.raises(TypeError, match=r"gave|more|given"):
         hold_replies.given(**values)
 
 
