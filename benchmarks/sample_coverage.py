@@ -1,26 +1,37 @@
 """How often do intervals from a sample of groups hold the score of the whole? On made sets of known scores.
 
 Each line is of one set, one score and one size: the share of the samples whose 95% interval holds the score of
-the whole, and the mean width. The ratio is that share by 95%. With ``--log`` a sample log of a whole run is a set, too,
-drawn by the strata of its records. A sample of all groups is the whole, whose interval is the usual one.
+the whole, and the mean width. The ratio is that share by 95%. With ``--run`` the tasks of a whole run are sets, too,
+drawn by the strata of their records. Where so few outcomes are possible that no interval holds the score in 93 to 97%,
+a line says between which shares coverage jumps.
 """
 
-import json
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import chain
+from multiprocessing import get_context
 from pathlib import Path
 
 from measuring import Options, print_ratio
+from scipy.stats import hypergeom
 
-from lmms_eval_tasks.utils.data.sampling import SampleChoice, draw
-from lmms_eval_tasks.utils.scoring.bootstrap import estimate
-from lmms_eval_tasks.utils.scoring.metrics import Metric, right
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.scores import parts_of
+from lmms_eval_tasks.utils.data.sampling import SMALLEST, Drawn, SampleChoice, draw
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate_units
+from lmms_eval_tasks.utils.scoring.metrics import Metric, Units, right, score_tasks
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PAIRS = Metric("pair_accuracy", "pairs", right, together=2)
 SINGLE = Metric("single_accuracy", "single", right)
 MACRO = Metric("macro", "mean over parts", right, stratum=lambda record: record.stratum["part"])
+CONTRAST = Metric(
+    "contrast", "less of later parts", right, contrast=lambda record: int(record.stratum["part"]) % 2 == 0
+)
 SETS = {
     "one stratum": ((500, 0.5),),
     "few right": ((500, 0.1),),
@@ -31,8 +42,42 @@ SETS = {
 """Groups of each part of a made set, and how many members of a pair are right there."""
 SIZES = (20, 50, 100, 400)
 SHARES = (0.5, 0.9)
-LEAST_PART = 8
-"""Groups of each part below which a mean over parts is not drawn."""
+LEAST_PART = 4
+"""Groups of the rarest part, in a sample of mean size, below which a mean over parts is not drawn."""
+LEAST_SET = 24
+"""Groups below which a task, or a group of tasks, is no set."""
+MOST_SET = 2_000
+"""Groups of a set beyond which no shares of it are drawn, for their time."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A set: what counts in each score, and the values of its groups that they are drawn by, by task."""
+
+    units: Mapping[Metric, Mapping[str, Units]]
+    values: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def of(
+        cls, tasks: Mapping[str, Sequence[Record]], metrics: Sequence[Metric], columns: Sequence[str] = ("part",)
+    ) -> "Whole":
+        values = {
+            task: {one.group_id: tuple(one.stratum.get(column, "") for column in columns) for one in records}
+            for task, records in tasks.items()
+        }
+        units = {metric: {task: metric.units(records) for task, records in tasks.items()} for metric in metrics}
+        scored = {metric: found for metric, found in units.items() if score_tasks(metric, found.values()) is not None}
+        return cls(scored, values)
+
+    @property
+    def groups(self) -> int:
+        return sum(map(len, self.values.values()))
+
+    def metrics_of(self, size: int) -> list[Metric]:
+        """The scores that are drawn in samples of a size."""
+        rarest = min(Counter(chain.from_iterable(of.values() for of in self.values.values())).values())
+        parts = size * rarest / self.groups >= LEAST_PART
+        return [metric for metric in self.units if parts or not (metric.stratum or metric.contrast)]
 
 
 def made(parts: Sequence[tuple[int, float]]) -> list[Record]:
@@ -48,48 +93,113 @@ def made(parts: Sequence[tuple[int, float]]) -> list[Record]:
     ]
 
 
-def covered(records: Sequence[Record], metric: Metric, size: int, samples: int) -> tuple[float, float]:
-    """The share of samples whose interval holds the score of the whole, and the mean width of intervals."""
-    whole = metric.score_records(records)
-    assert whole is not None
-    values = {record.group_id: tuple(record.stratum.values()) for record in records}
-    held, width = 0, 0.0
-    for seed in range(samples):
-        drawn = draw("the set", {"task": values}, SampleChoice(size, seed))
-        assert drawn is not None
-        asked = [replace(one, drawn=found) for one in records if (found := drawn["task"].get(one.group_id))]
-        score = estimate(metric, [asked])
-        assert score is not None
-        held += score.low - 1e-9 <= whole <= score.high + 1e-9
-        width += score.high - score.low
-    return held / samples, width / samples
+def sampled(units: Units, drawn: Mapping[str, Drawn]) -> Units:
+    """What counts in a score of the groups that were drawn."""
+    return {
+        place: [
+            unit._replace(weight=unit.weight * found.weight, drawn=found)
+            for unit in counted
+            if (found := drawn.get(unit.group))
+        ]
+        for place, counted in units.items()
+    }
+
+
+@dataclass(frozen=True)
+class Job:
+    """One size of samples of a set."""
+
+    name: str
+    whole: Whole
+    size: int
+    samples: int
+    metrics: Sequence[Metric]
+
+    def lines(self) -> list[tuple[float, str]]:
+        """Of each score, the share of samples whose interval holds that of the whole, and what it is."""
+        scores = {metric: score_tasks(metric, self.whole.units[metric].values()) for metric in self.metrics}
+        held, width = dict.fromkeys(scores, 0), dict.fromkeys(scores, 0.0)
+        for seed in range(self.samples):
+            drawn = draw(self.name, self.whole.values, SampleChoice(self.size, seed))
+            assert drawn is not None
+            for metric, score in scores.items():
+                parts = [sampled(units, drawn[task]) for task, units in self.whole.units[metric].items()]
+                found = estimate_units(metric, parts)
+                assert found is not None and score is not None
+                held[metric] += found.low - 1e-9 <= score <= found.high + 1e-9
+                width[metric] += found.high - found.low
+        return [
+            (
+                held[metric] / self.samples,
+                f"{self.name}, {metric.title}, {self.size:,} of {self.whole.groups:,}: "
+                f"{100 * held[metric] / self.samples:.1f}% of {self.samples:,} samples hold the score of the whole; "
+                f"mean width {width[metric] / self.samples:.1f}{jump(self.whole, metric, self.size)}",
+            )
+            for metric in scores
+        ]
+
+
+JOBS: list[Job] = []
+"""What is measured. Processes that are forked have it; scores cannot be sent to them."""
+
+
+def lines_of(place: int) -> list[tuple[float, str]]:
+    return JOBS[place].lines()
+
+
+def jump(whole: Whole, metric: Metric, size: int) -> str:
+    """Between which shares coverage jumps where there is one stratum and groups are right or wrong; else nothing.
+
+    An interval that holds a share that is drawn holds more probable ones, too, so that coverage is a sum of the
+    probabilities of the most probable numbers of groups.
+    """
+    if metric is not PAIRS or len(set(chain.from_iterable(of.values() for of in whole.values.values()))) > 1:
+        return ""
+    values = [unit.value for units in whole.units[metric].values() for of in units.values() for unit in of]
+    chances = hypergeom.pmf(range(size + 1), len(values), sum(value > 0 for value in values), size)
+    sums = sorted(chances, reverse=True)
+    reached = [100 * sum(sums[:number]) for number in range(1, size + 2)]
+    above = next(number for number, share in enumerate(reached) if share >= 93)
+    if reached[above] <= 97:
+        return ""
+    return f"; exactly, {reached[above - 1]:.1f} or {reached[above]:.1f} are possible"
 
 
 def main() -> None:
     """Measure and print."""
     parser = Options(__doc__)
     parser.add_size("--samples", 1_000, 5, "how many are drawn of each size")
-    parser.add_argument("--log", type=Path, action="append", default=[], help="a sample log, of a set of its own")
+    parser.add_argument("--run", type=Path, action="append", default=[], help="a finished run, whose tasks are sets")
     options = parser.parse_args()
-    sets: dict[str, tuple[list[Record], tuple[Metric, ...]]] = {
-        name: (made(parts), (PAIRS, SINGLE, MACRO)) for name, parts in SETS.items()
-    }
-    for log in options.log:
-        lines = log.read_text(encoding="utf-8").splitlines()
-        records = [Record.from_json(json.loads(line)["record"]) for line in lines]
-        sets[log.name] = records, (SINGLE,)
-    for name, (records, metrics) in sets.items():
-        number = len({record.group_id for record in records})
-        parts = len({record.stratum.get("part") for record in records})
-        for size in sorted({*SIZES, *(round(share * number) for share in SHARES)}):
-            for metric in metrics if size < number else ():
-                if metric is MACRO and (parts == 1 or size < LEAST_PART * parts):
-                    continue
-                share, width = covered(records, metric, size, options.samples)
-                what = (
-                    f"{name}, {metric.title}, {size:,} of {number:,}: {100 * share:.1f}% of {options.samples:,} samples"
-                )
-                print_ratio(share / 0.95, f"{what} hold the score of the whole; mean width {width:.1f}")
+    sets = {}
+    for name, parts in SETS.items():
+        metrics = [PAIRS, SINGLE, *([MACRO, CONTRAST] if len(parts) > 1 else [])]
+        sets[name] = Whole.of({name: made(parts)}, metrics)
+    for folder in options.run:
+        sets |= sets_of_run(folder)
+    for name, whole in sets.items():
+        number = whole.groups
+        near = (*(round(share * number) for share in SHARES), number - 1)
+        sizes = {*SIZES, *(near if number <= MOST_SET else ())}
+        for size in sorted(size for size in sizes if SMALLEST <= size < number):
+            JOBS.append(Job(name, whole, size, options.samples, whole.metrics_of(size)))
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        for share, what in chain.from_iterable(pool.map(lines_of, range(len(JOBS)))):
+            print_ratio(share / 0.95, what)
+
+
+def sets_of_run(folder: Path) -> dict[str, Whole]:
+    """The tasks and groups of tasks of a run that are large enough, with the two means that their papers lead with."""
+    run, found = read_run(folder), {}
+    for name, tasks in parts_of(run).items():
+        records, task = {one: run.records[one] for one in tasks}, registry().find_task(tasks[0])
+        if task is None:
+            continue
+        means = [metric for metric in task.kind.metrics if metric.kind == "mean" and metric.higher_is_better]
+        whole = Whole.of(records, means, task.benchmark.card.strata_columns)
+        if whole.groups >= LEAST_SET and whole.units:
+            found[f"{folder.name}, {name}"] = replace(whole, units=dict(list(whole.units.items())[:2]))
+    return found
 
 
 if __name__ == "__main__":

@@ -88,8 +88,9 @@ class Entry:
     @property
     def from_samples(self) -> str:
         """From which samples its scores are estimated, as it follows its version."""
-        tag = "run {}: " if len(self.held) > 1 else ""
-        return "".join(f"; {tag.format(one.tag)}{one.sampled}" for one in self.held if one.sampled)
+        if len({one.sampled for one in self.held}) == 1:
+            return f"; {self.held[0].sampled}" if self.held[0].sampled else ""
+        return "".join(f"; run {one.tag}: {one.sampled}" for one in self.held if one.sampled)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

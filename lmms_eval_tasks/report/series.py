@@ -34,7 +34,7 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
     for entry in entries_of(seeds, only) if seeds else ():
         headings = ("score", "mean", "std. deviation", "lowest", "highest", "seeds")
         method = "; standard deviation of one run (n - 1)"
-        table = entry.table(f": over {len(entry.held)} seeds", headings, method)
+        table = entry.table(f": over {len(entry.held)} seeds{entry.from_samples}", headings, method)
         for metric in (column.metric for column in entry.columns if column.metric and column.metric.kind == "mean"):
             known = (score_tasks(metric, map(metric.units, one.parts)) for one in entry.held)
             if scores := [score for score in known if score is not None]:
@@ -95,7 +95,7 @@ def curve_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
         quantity = members[0][0].name
         headings = ("score", quantity, "value", "less the best", "")
         method = f"; paired, {METHOD}"
-        table = entry.table(f": against {quantity}", headings, method, names=2, blank_repeats=True)
+        table = entry.table(f": against {quantity}{entry.from_samples}", headings, method, names=2, blank_repeats=True)
         lines = []
         for reference in entry.references(max(len(one.records) for one in entry.held)):
             found = compare_to_best(members, reference)

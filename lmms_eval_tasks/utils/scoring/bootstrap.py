@@ -7,32 +7,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import chain
-from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.scoring.metrics import (
-    Metric,
-    ScoreUnit,
-    Stratum,
-    Units,
-    count_groups,
-    score_tasks,
-    sum_groups,
-)
+from lmms_eval_tasks.utils.scoring.metrics import Metric, Stratum, Units, count_groups, score_tasks, sum_groups
 from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.shares import LEVEL, sampled_interval, wilson
 
 DRAWS = 10_000
-LEVEL = 95.0
 SEED = 0
 PERCENT = (0.0, 100.0)
-LEAST_FREEDOM = 2
-"""Degrees of freedom from which a sample's interval is widened by Student's t; with fewer the draws end before it."""
 LOOKED_UP = 1_000
 """Groups of a stratum up to which its binomial distribution is tabulated."""
 
@@ -51,8 +39,6 @@ class Strata:
 
     values: tuple[Floats, ...]
     weights: tuple[Floats, ...]
-    asked: tuple[float, ...] = ()
-    """Of a sample of a finite set, the part of each stratum's groups that was drawn; empty of a whole one."""
 
     @classmethod
     def of(cls, parts: Iterable[Iterable[Counts]]) -> Strata:
@@ -90,11 +76,6 @@ class Strata:
         for stratum, (values, weights, size) in enumerate(zip(self.values, self.weights, self.sizes, strict=True)):
             if size:
                 sums[:, stratum] = _drawn_counts(rng, size, weights / weights.sum(), draws) @ values
-        if self.asked:
-            # Rao & Wu 1988: draws spread as the sums of samples without replacement do.
-            sizes, centre = np.array(self.sizes), self.sums()
-            spread = np.sqrt((1 - np.array(self.asked)) * sizes / np.maximum(sizes - 1, 1))
-            sums = centre + spread[:, None] * (sums - centre)
         return sums
 
 
@@ -116,15 +97,14 @@ def intervals(
     bounds: tuple[float, float] | None = PERCENT,
     seed: int = SEED,
     draws: int = DRAWS,
-    tail: float = (100.0 - LEVEL) / 200,
 ) -> Floats:
-    """Bootstrap intervals of scores, the groups drawn with replacement within each stratum; `tail` of the draws lie
-    beyond each end."""
+    """Bootstrap intervals of scores, the groups drawn with replacement within each stratum."""
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = np.asarray(statistic(strata.sums()), dtype=float)
         drawn = np.asarray(statistic(strata.draw(np.random.default_rng(seed), draws)), dtype=float)
         scores = drawn.reshape(draws, -1)
         flat = estimate.reshape(-1)
+        tail = (100.0 - LEVEL) / 200
         tails = np.tile([tail, 1.0 - tail], (flat.size, 1))
         if method == "bca":
             tails = _adjusted_tails(flat, scores, _acceleration(strata, statistic, flat.size), tails)
@@ -153,9 +133,8 @@ def _acceleration(strata: Strata, statistic: Statistic, scores: int) -> Floats:
         left = np.asarray(statistic(without), dtype=float).reshape(len(values), scores)
         centre = weights @ left / weights.sum()
         influence = np.nan_to_num((size - 1) / size * (centre - left))
-        left_out = 1 - strata.asked[stratum] if strata.asked else 1.0
-        squares += left_out * (weights @ influence**2)
-        cubes += left_out * (2 * left_out - 1) * (weights @ influence**3)
+        squares += weights @ influence**2
+        cubes += weights @ influence**3
     return np.divide(cubes, 6 * squares**1.5, out=np.zeros(scores), where=squares > 0)
 
 
@@ -229,23 +208,11 @@ def macro_interval(
 ) -> tuple[float, float]:
     """95% interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa."""
     if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
-        shares = _wilson(sum(contribution[0] == bounds[1] for contribution in parts[0]), len(parts[0]))
+        shares = wilson(sum(contribution[0] == bounds[1] for contribution in parts[0]), len(parts[0]))
         low, high = (bounds[0] + (bounds[1] - bounds[0]) * share for share in shares)
         return low, high
     low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws)
     return float(low), float(high)
-
-
-def _wilson(reached: float, groups: float) -> tuple[float, float]:
-    """The 95% interval of a share (Wilson 1927), in the form of Newcombe 1998."""
-    # That of scipy.stats, whose import takes as long as the rest of a report.
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + LEVEL / 200))
-    share, scale = reached / groups, 2 * (groups + z**2)
-    centre = (2 * groups * share + z**2) / scale
-    half = z / scale * sqrt(4 * groups * share * (1 - share) + z**2)
-    return centre - half if reached else 0.0, centre + half if reached < groups else 1.0
 
 
 Records = Sequence[Record]
@@ -285,7 +252,7 @@ def refuse_counts(metric: Metric) -> None:
 def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, float] | None) -> tuple[float, float]:
     """The 95% interval of a score from what counts in each part."""
     if any(unit.drawn for unit in chain(*(counted for part in parts for counted in part.values()))):
-        return _sampled_interval(metric, [part for part in parts if part], value_bounds)
+        return sampled_interval(metric, [part for part in parts if part], value_bounds)
     summed = (sum_groups(units) for units in parts if units)
     known = [{stratum: counts for stratum, counts in part.items() if counts} for part in summed]
     scaled = [
@@ -298,108 +265,6 @@ def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, 
         return macro_interval(scaled, bounds)
     low, high = intervals(Strata.of(scaled), statistic_of(metric, known), bounds=bounds)
     return float(low), float(high)
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """The groups of a score that were drawn from one stratum, or from several of which one alone says nothing."""
-
-    counts: tuple[Counts, ...]
-    groups: int
-
-    @property
-    def asked(self) -> int:
-        return len(self.counts)
-
-    @property
-    def is_whole(self) -> bool:
-        return self.asked == self.groups
-
-    def joined(self, other: _Cell) -> _Cell:
-        return _Cell(self.counts + other.counts, self.groups + other.groups)
-
-
-def _cells(metric: Metric, units: Iterable[ScoreUnit]) -> list[_Cell]:
-    """What the groups of each stratum add to a mean; those that were drawn and do not count in it add nothing."""
-    strata: dict[str, list[ScoreUnit]] = {}
-    for unit in units:
-        strata.setdefault(unit.drawn.stratum if unit.drawn else "", []).append(unit)
-    cells: list[_Cell] = []
-    for _, of_stratum in sorted(strata.items()):
-        (summed,) = sum_groups({(True, ""): of_stratum}).values()
-        counts = [(metric.transform(value), weight) for value, weight in summed]
-        drawn = of_stratum[0].drawn
-        unused = max(0, drawn.asked - len(counts)) if drawn else 0
-        cell = _Cell((*counts, *[(0.0, 0.0)] * unused), max(drawn.groups, len(counts)) if drawn else len(counts))
-        before = cells[-1] if cells else cell
-        if cells and 1 in (before.asked, cell.asked) and not (before.is_whole or cell.is_whole):
-            cells[-1] = before.joined(cell)
-        else:
-            cells.append(cell)
-    return cells
-
-
-def _sampled_interval(
-    metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, float] | None
-) -> tuple[float, float]:
-    """The 95% interval of the whole's score from a sample of its groups, drawn by strata without replacement."""
-    from scipy.special import ndtr, stdtrit
-
-    places = [[place for place in sorted(units) if units[place]] for units in parts]
-    found = [_cells(metric, units[place]) for units, of_part in zip(parts, places, strict=True) for place in of_part]
-    cells = list(chain(*found))
-    bounds = value_bounds and (metric.transform(value_bounds[0]), metric.transform(value_bounds[1]))
-    freedom = max(LEAST_FREEDOM, sum(cell.asked - 1 for cell in cells if not cell.is_whole))
-    quantile = -float(stdtrit(freedom, (100.0 - LEVEL) / 200))
-    if bounds and len(found) == 1 and all(map(partial(_is_share, bounds), cells)):
-        return _share_interval(cells, bounds)
-    strata = replace(Strata.of(cell.counts for cell in cells), asked=tuple(cell.asked / cell.groups for cell in cells))
-    of_place = np.repeat(np.arange(len(found)), [len(one) for one in found])
-    member = (of_place[:, None] == np.arange(len(found))).astype(float)
-    statistic, tail = statistic_of(metric, places), float(ndtr(-quantile))
-
-    def of_whole(sums: Floats) -> Floats:
-        joined = np.einsum("...sc,sp->...pc", sums, member)
-        return statistic(np.where(joined[..., 1:] > 0, joined, np.nan))
-
-    ends = intervals(strata, of_whole, bounds=None, tail=tail)
-    if bounds is not None:
-        unvaried = Strata.weighted(map(_spread, found))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            score = of_whole(strata.sums()).reshape(1)
-            ends = _with_unvaried(unvaried, statistic, score, ends.reshape(1, 2), bounds, 1 - tail)
-    low, high = ends.reshape(2)
-    return float(low), float(high)
-
-
-def _is_share(bounds: tuple[float, float], cell: _Cell) -> bool:
-    return all(value in (weight * bounds[0], weight * bounds[1]) for value, weight in cell.counts)
-
-
-def _spread(cells: Sequence[_Cell]) -> dict[Counts, float]:
-    """Return the groups of a mean, each as many times as it would take of an endless set to know as much."""
-    asked, groups = (sum(getattr(cell, name) for cell in cells) for name in ("asked", "groups"))
-    times = 1 / max(1 - asked / groups, 1e-9)
-    return {one: number * times for one, number in Counter(chain(*(cell.counts for cell in cells))).items() if one[1]}
-
-
-def _share_interval(cells: Sequence[_Cell], bounds: tuple[float, float]) -> tuple[float, float]:
-    """Wilson's interval of a share, for as many groups as would give the variance that it has by strata."""
-    values = [np.array(cell.counts) for cell in cells]
-    total, weight = np.sum([of_cell.sum(axis=0) for of_cell in values], axis=0)
-    share = float((total / weight - bounds[0]) / (bounds[1] - bounds[0]))
-    variance, asked, groups = 0.0, 0, 0
-    for cell, of_cell in zip(cells, values, strict=True):
-        influence = (of_cell[:, 0] - total / weight * of_cell[:, 1]) / weight / (bounds[1] - bounds[0])
-        squares = float(((influence - influence.mean()) ** 2).sum())
-        variance += (1 - cell.asked / cell.groups) * cell.asked / max(cell.asked - 1, 1) * squares
-        asked, groups = asked + cell.asked, groups + cell.groups
-    if asked == groups:
-        return float(total / weight), float(total / weight)
-    number = share * (1 - share) / variance if variance > 0 else asked / (1 - asked / groups)
-    low, high = _wilson(share * number, number)
-    span = bounds[1] - bounds[0]
-    return bounds[0] + span * low, bounds[0] + span * high
 
 
 def statistic_of(metric: Metric, parts: Sequence[Iterable[Stratum]]) -> Statistic:
