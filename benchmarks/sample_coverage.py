@@ -1,7 +1,7 @@
 """How often do intervals from a sample of groups hold the score of the whole? On made sets of known scores.
 
 Each line is of one set, one score and one size: the share of the samples whose 95% interval holds the score of
-the whole, and the mean width. The ratio is that share by 95%. With ``--run`` the tasks of a whole run are sets, too,
+the whole, and the mean width. The ratio is that share by 95%. With ``--runs`` the tasks of whole runs are sets, too,
 drawn by the strata of their records. Where so few outcomes are possible that no interval holds the score in 93 to 97%,
 a line says between which shares coverage jumps.
 """
@@ -20,6 +20,7 @@ from scipy.stats import hypergeom
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.runs.scores import parts_of
 from lmms_eval_tasks.utils.data.sampling import SMALLEST, Drawn, SampleChoice, draw
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate_units
@@ -169,14 +170,14 @@ def main() -> None:
     """Measure and print."""
     parser = Options(__doc__)
     parser.add_size("--samples", 1_000, 5, "how many are drawn of each size")
-    parser.add_argument("--run", type=Path, action="append", default=[], help="a finished run, whose tasks are sets")
+    parser.add_argument("--runs", type=Path, help="a folder of finished runs, whose tasks are sets")
     options = parser.parse_args()
     sets = {}
     for name, parts in SETS.items():
         metrics = [PAIRS, SINGLE, *([MACRO, CONTRAST] if len(parts) > 1 else [])]
         sets[name] = Whole.of({name: made(parts)}, metrics)
-    for folder in options.run:
-        sets |= sets_of_run(folder)
+    for results in sorted(options.runs.glob(f"*/*{RESULTS}")) if options.runs else ():
+        sets |= sets_of_run(results.parent)
     for name, whole in sets.items():
         number = whole.groups
         near = (*(round(share * number) for share in SHARES), number - 1)

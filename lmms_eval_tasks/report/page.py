@@ -39,7 +39,7 @@ from lmms_eval_tasks.utils.reporting.figure import Datum, Figure, heat_map
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel, apart_note, dot_plot, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, facts_of, reference_notes, without_published
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import BY_STRATA, METHOD, Estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import HOW_ASKED, Record
 
@@ -133,7 +133,7 @@ def _signature(name: str, held: Held) -> str:
     for field in HOW_ASKED:
         values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
         parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
-    return "; ".join([*filter(None, parts), METHOD])
+    return "; ".join([*filter(None, parts), BY_STRATA if held.sampled else METHOD])
 
 
 def _text(value: Any) -> str:

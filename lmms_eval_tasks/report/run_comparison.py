@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.reporting.columns import LEVEL, decision, difference_
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring import compare
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
+from lmms_eval_tasks.utils.scoring.bootstrap import BY_STRATA, METHOD
 from lmms_eval_tasks.utils.scoring.metrics import over_samples
 
 Pair = tuple[int, int]
@@ -58,7 +58,9 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     versions = ", ".join(sorted({run.versions.get(name, "?") for run in shown.values()}))
     named = ", ".join(f"run {number} {run.title}" for number, run in runs.items())
     tests = "exact McNemar tests, adjusted by Holm's method"
-    table.signature = f"{named}; {name}, version {versions}; paired, {METHOD}; {tests}"
+    samples = {number: found for number, run in shown.items() if (found := run.sampled(run.tasks_of(name)))}
+    method = BY_STRATA if samples else METHOD
+    table.signature = f"{named}; {name}, version {versions}; paired, {method}; {tests}"
     lines = list(_stands_on(compared))
     answers = {
         number: samples_of(record for task in run.tasks_of(name) for record in run.records[task])
@@ -67,9 +69,8 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     if any(answers.values()):
         numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answers.items())
         lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
-    for number, run in shown.items():
-        if sampled := run.sampled(run.tasks_of(name)):
-            lines.append(f"run {number} is a sample, {sampled}; scores are of common groups, weighted to the whole set")
+    for number, sampled in samples.items():
+        lines.append(f"run {number} is a sample, {sampled}; scores are of common groups, weighted to the whole set")
     table.caption = "\n".join([*lines, *decided])
     effects = _detectable(compared, references)
     effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"

@@ -39,7 +39,7 @@ from lmms_eval_tasks.utils.reporting.references import (
     reference_notes,
     without_published,
 )
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
+from lmms_eval_tasks.utils.scoring.bootstrap import BY_STRATA, METHOD
 from lmms_eval_tasks.utils.scoring.compare import Comparison, compare_records
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
@@ -92,6 +92,10 @@ class Entry:
             return f"; {self.held[0].sampled}" if self.held[0].sampled else ""
         return "".join(f"; run {one.tag}: {one.sampled}" for one in self.held if one.sampled)
 
+    @property
+    def method(self) -> str:
+        return BY_STRATA if all(one.sampled for one in self.held) else METHOD
+
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return columns_of(self.task)
@@ -113,7 +117,7 @@ class Entry:
 
     def of_scores(self, columns: Sequence[Column]) -> str:
         """How the scores of some columns were computed."""
-        return f"{self.apart}{self.from_samples}; scores in percent{other_units(columns)}; {METHOD}"
+        return f"{self.apart}{self.from_samples}; scores in percent{other_units(columns)}; {self.method}"
 
 
 def entries_of(runs: Sequence[Run], only: str = "") -> list[Entry]:

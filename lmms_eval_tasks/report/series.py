@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.reporting.columns import RunRecords, difference_numbe
 from lmms_eval_tasks.utils.reporting.figure import Datum, Line, line_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel, dot_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Records
+from lmms_eval_tasks.utils.scoring.bootstrap import Records
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.metrics import score_tasks
 
@@ -94,7 +94,7 @@ def curve_tables(runs: Sequence[Run], only: str = "") -> Iterator[FittingTable]:
             continue
         quantity = members[0][0].name
         headings = ("score", quantity, "value", "less the best", "")
-        method = f"; paired, {METHOD}"
+        method = f"; paired, {entry.method}"
         table = entry.table(f": against {quantity}{entry.from_samples}", headings, method, names=2, blank_repeats=True)
         lines = []
         for reference in entry.references(max(len(one.records) for one in entry.held)):

@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.data.sampling import Sampled
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
 from lmms_eval_tasks.utils.scoring import metrics
-from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate_units
+from lmms_eval_tasks.utils.scoring.bootstrap import BY_STRATA, METHOD, estimate_units
 from lmms_eval_tasks.utils.scoring.compare import Part
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
@@ -281,7 +281,7 @@ def scores_of(run: Run, counted: dict[tuple[str, str], metrics.Units] | None = N
         lmms_eval_tasks=lmms_eval_tasks.__version__,
         results=run.path.name,
         model=run.name,
-        method=METHOD,
+        method=BY_STRATA if parts and all(part.sampled for part in parts) else METHOD,
         parts=parts,
     )
 
