@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_size("--samples", 1_000, 5, "how many are drawn of each size")
     parser.add_argument("--runs", type=Path, help="a folder of finished runs, whose tasks are sets")
     options = parser.parse_args()
-    sets = {}
+    sets: dict[str, Whole] = {}
     for name, parts in SETS.items():
         metrics = [PAIRS, SINGLE, *([MACRO, CONTRAST] if len(parts) > 1 else [])]
         sets[name] = Whole.of({name: made(parts)}, metrics)
@@ -191,7 +191,8 @@ def main() -> None:
 
 def sets_of_run(folder: Path) -> dict[str, Whole]:
     """The tasks and groups of tasks of a run that are large enough, with the two means that their papers lead with."""
-    run, found = read_run(folder), {}
+    run = read_run(folder)
+    found: dict[str, Whole] = {}
     for name, tasks in parts_of(run).items():
         records, task = {one: run.records[one] for one in tasks}, registry().find_task(tasks[0])
         if task is None:

@@ -218,7 +218,7 @@ def macro_interval(
 Records = Sequence[Record]
 METHOD = f"95% intervals over groups, {DRAWS:,} draws, seed {SEED}"
 """How the interval of every score is computed; docs/statistics.md has the formulas."""
-BY_STRATA = "95% intervals of the whole set's scores, by the strata of a sample of its groups"
+BY_STRATA = "95% intervals of the scores of the whole set, by the strata of a sample of its groups"
 """How it is computed where a sample of groups was asked."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from scipy import stats
 
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, draw
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
@@ -50,14 +51,51 @@ def scored(metric: Metric, records: Sequence[Record]) -> Estimate:
 
 
 def test_a_group_counts_as_often_as_it_stands_for() -> None:
-    records = [
-        Record(f"{stratum}{place}", f"{stratum}{place}", {}, "A", "A", outcome, drawn=drawn)
-        for stratum, groups, outcomes in (("a", 8, "CC"), ("b", 2, "CW"))
-        for drawn in (Drawn(stratum=stratum, asked=2, groups=groups),)
-        for place, outcome in enumerate({"C": Outcome.CORRECT, "W": Outcome.WRONG}[one] for one in outcomes)
-    ]  # fmt: skip
-    assert scored(SINGLE, records).value == pytest.approx(100 * (8 + 1) / 10)
+    assert scored(SINGLE, of_strata([(8, "CC"), (2, "CW")])).value == pytest.approx(100 * (8 + 1) / 10)
     assert scored(PAIRS, sampled(made(), 450)).value == pytest.approx(scored(PAIRS, made()).value, abs=2)
+
+
+def of_strata(strata: Sequence[tuple[int, str]]) -> list[Record]:
+    """Of each stratum, how many groups it has and which of those that were asked are right."""
+    return [
+        Record(f"{stratum}-{place}", f"{stratum}-{place}", {}, "A", "A", outcome, drawn=drawn)
+        for stratum, (groups, outcomes) in enumerate(strata)
+        for drawn in (Drawn(stratum=str(stratum), asked=len(outcomes), groups=groups),)
+        for place, outcome in enumerate({"C": Outcome.CORRECT, "W": Outcome.WRONG}[one] for one in outcomes)
+    ]
+
+
+def wilson(share: float, variance: float, freedom: int) -> tuple[float, float]:
+    """Wilson's interval, in percent, of the roots of its equation: whose distance to the share is t standard errors."""
+    squared, number = stats.t.ppf(0.975, freedom) ** 2, share * (1 - share) / variance
+    least, middle = 1 + squared / number, 2 * share + squared / number
+    root = (middle**2 - 4 * least * share**2) ** 0.5
+    return 50 * (middle - root) / least, 50 * (middle + root) / least
+
+
+@pytest.mark.parametrize(
+    ("strata", "share", "variance", "freedom"),
+    [
+        ([(100, "C" * 8 + "W" * 12)], 0.4, 0.8 * 0.4 * 0.6 / 19, 19),
+        ([(60, "CCCW"), (40, "CWWW")], 0.55, 0.6**2 * (1 - 4 / 60) * 0.0625 + 0.4**2 * 0.9 * 0.0625, 6),
+        # A stratum that was asked whole is known.
+        ([(60, "CCCW"), (4, "CWWW")], 46 / 64, (60 / 64) ** 2 * (1 - 4 / 60) * 0.0625, 3),
+        # Those of which one group was asked vary by their distance from the mean of all.
+        ([(50, "C"), (30, "W"), (20, "CW")], 0.6, 0.98 * 0.04 + 0.09 * 0.36 * 29 / 30 + 0.04 * 0.25 * 0.9, 2),
+    ],
+)
+def test_the_interval_is_wilsons_for_an_effective_number_of_groups(
+    strata: Sequence[tuple[int, str]], share: float, variance: float, freedom: int
+) -> None:
+    found = scored(SINGLE, of_strata(strata))
+    assert found.value == pytest.approx(100 * share)
+    assert (found.low, found.high) == pytest.approx(wilson(share, variance, freedom))
+
+
+def test_groups_that_do_not_vary_are_as_many_as_would_know_as_much() -> None:
+    found = scored(SINGLE, of_strata([(60, "C" * 6), (40, "C" * 4)]))
+    squared = stats.t.ppf(0.975, 8) ** 2
+    assert (found.low, found.high) == pytest.approx((100 / (1 + squared * 0.9 / 10), 100))
 
 
 @pytest.mark.parametrize("metric", [PAIRS, SINGLE, MACRO], ids=lambda metric: metric.name)
