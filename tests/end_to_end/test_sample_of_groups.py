@@ -53,6 +53,7 @@ def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
     small = ask(sample_world, tmp_path / "out", "12", "sample_solver")
     run = read_run(small.out)
     assert "causalvqa_debug_paired: a sample, 12 of 20 pairs; at 50% the half-width" in small.output, small.output
+    assert " pairs of its 4 tasks together; at 50% the half-width" in small.output, small.output
     first = groups(run)
     mvp = [name for name in first if name.startswith("mvp_mini")]
     assert len(first["causalvqa_debug_paired"]) == 12 and sum(len(first[name]) for name in mvp) == 12

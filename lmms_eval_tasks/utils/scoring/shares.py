@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import sqrt
+from math import fsum, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -94,10 +94,10 @@ def _strata(metric: Metric, parts: Sequence[Units]) -> list[_Asked]:
         whole = _mean([unit for counted in units.values() for unit in counted])
         sides = Counter(side for (side, _), counted in units.items() if counted)
         for (side, _), counted in units.items():
-            total = sum(unit.weight for unit in counted)
+            total = fsum(unit.weight for unit in counted)
             # One group alone does not say how far it is from others of its place.
             mean = _mean(counted) if len({unit.group for unit in counted}) > 1 else whole
-            for unit in counted:
+            for unit in sorted(counted, key=lambda one: (one.group, one.value, one.weight)):
                 if unit.drawn and unit.drawn.asked < unit.drawn.groups:
                     key = number, unit.drawn.stratum
                     drawn[key] = unit.drawn
@@ -108,10 +108,11 @@ def _strata(metric: Metric, parts: Sequence[Units]) -> list[_Asked]:
     strata: list[_Asked] = []
     for key, groups in sorted(found.items()):
         counts = np.zeros((max(drawn[key].asked, len(groups)), 2))
-        counts[: len(groups)] = list(groups.values())
+        # Sorted, so that the last bits do not depend on the order in which the groups come.
+        counts[: len(groups)] = sorted(groups.values())
         strata.append(_Asked(drawn[key], *counts.T))
     return strata
 
 
 def _mean(units: Sequence[ScoreUnit]) -> float:
-    return sum(unit.weight * unit.value for unit in units) / (sum(unit.weight for unit in units) or 1.0)
+    return fsum(unit.weight * unit.value for unit in units) / (fsum(unit.weight for unit in units) or 1.0)

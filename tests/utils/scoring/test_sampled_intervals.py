@@ -105,6 +105,7 @@ def test_the_interval_narrows_to_nothing_as_the_sample_grows_to_the_whole(metric
     for number in (50, 200, 450, 499):
         found = scored(metric, sampled(records, number))
         assert found.low <= found.value <= found.high and found.groups == number
+        assert scored(metric, sampled(records[::-1], number)) == found, "to the last bit"
         widths.append(found.high - found.low)
     assert widths == sorted(widths, reverse=True) and widths[-1] < 1
     infinite = [replace(one, drawn=None) for one in sampled(records, 450)]
