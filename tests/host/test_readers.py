@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,17 @@ from numbered_clips import number_of, write_numbered
 from qwen_vl_utils import vision_process
 from refusals import refusal
 
-from lmms_eval_tasks.host.model.readers import DECORD, HOST, OURS, find_reader, ready_reader, settle_reader
+from lmms_eval_tasks.host.model.readers import (
+    BY_DECORD,
+    BY_HOST,
+    BY_QWEN,
+    DECORD,
+    HOST,
+    OURS,
+    find_reader,
+    ready_reader,
+    settle_reader,
+)
 from lmms_eval_tasks.preview.inputs import check_reader
 
 REASON = "RuntimeError: Could not load libtorchcodec"
@@ -117,27 +129,14 @@ def test_what_the_user_chose_stays_or_is_refused(
         assert table["torchcodec"] is vision_process._read_video_torchcodec
 
 
-class Heir:
-    """Somebody's adapter, which answers by functions of its own."""
-
-    def generate_until(self, requests: list[Any]) -> list[str]:
-        return [self.answer(request) for request in requests]
-
-    def answer(self, request: Any) -> str:
-        return str(_frames_of(request))
-
-
-def _frames_of(request: Any) -> Any:
-    from lmms_eval.models.model_utils.load_video import load_video_decord
-
-    return load_video_decord(request, 8)
-
-
 def test_by_what_adapters_read(clip: Path) -> None:
     for name in ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "llava_onevision1_5", "openai", "vllm", "litellm"):
         reader = find_reader(get_model(name), {})
         assert reader is not None and reader.name == "qwen-vl-utils: decord", name
-    assert find_reader(get_model("internvl3"), {}) == find_reader(Heir, {}) == DECORD
+    adapter = get_model("internvl3")
+    # Somebody's own adapters: one answers as that of lmms-eval from which it is made, the other in a way of its own.
+    heir, other = type("Heir", (adapter,), {}), type("Other", (adapter,), {"generate_until": None, "__module__": "own"})
+    assert find_reader(adapter, {}) == find_reader(heir, {}) == DECORD and find_reader(other, {}) is None
     assert find_reader(get_model("gemma3"), {}) == HOST
     assert find_reader(get_model("shared_prefix"), {}) == find_reader(get_model("sample_solver"), {}) == OURS
     assert find_reader(get_model("huggingface"), {}) is None
@@ -145,6 +144,26 @@ def test_by_what_adapters_read(clip: Path) -> None:
     assert find_reader(object, {}) is None
     for reader in (OURS, DECORD, HOST):
         assert reader.read(clip, 8) == (8, reader.name)
+
+
+def test_readers_of_another_lmms_eval_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmms_eval_tasks.host.model.readers.installed_version", lambda package: "0.8.0")
+    assert find_reader(get_model("internvl3"), {}) is find_reader(get_model("qwen2_5_vl"), {}) is None
+    assert find_reader(get_model("shared_prefix"), {}) == OURS
+
+
+@pytest.mark.parametrize(
+    "adapters, called",
+    [
+        (BY_QWEN, r"process_vision_info|fetch_video|to_openai_messages"),
+        (BY_HOST, r"\bread_video\("),
+        (BY_DECORD, r"VideoReader|load_video|import decord"),
+    ],
+)
+def test_listed_adapters_call_their_reader(adapters: frozenset[str], called: str) -> None:
+    folder = Path(str(metadata.distribution("lmms_eval").locate_file("lmms_eval"))) / "models"
+    sources = {name: (folder / f"{name.replace('.', '/')}.py").read_text("utf-8") for name in adapters}
+    assert [name for name, source in sources.items() if not re.search(called, source)] == []
 
 
 def test_a_clip_is_read_as_the_model_will_read_it(

@@ -1,5 +1,4 @@
-"""The readers by which models decode clips, found in their code before weights are read, and qwen-vl-utils' in
-particular.
+"""The readers by which models decode clips, known before weights are read, and qwen-vl-utils' in particular.
 
 qwen-vl-utils takes torchcodec where that is installed, even without the FFmpeg that torchcodec needs, else decord. A
 clip that this reader cannot read goes to torchvision, which has had no reader of clips since 0.28: a run then ends
@@ -10,17 +9,15 @@ Source: vision_process.py of qwen-vl-utils 0.0.14.
 
 from __future__ import annotations
 
-import inspect
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.model.identity import is_ours
+from lmms_eval_tasks.host.model.identity import installed_version, is_ours
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line
@@ -129,8 +126,25 @@ def _find_fault(readers: Mapping[str, Any], name: str, clip: Path) -> str | None
 
 BY_URL = "pass_video_url"
 """The argument by which adapters of lmms-eval hand clips to a server, which decodes them."""
-_QWEN_CALLS = frozenset({"process_vision_info", "fetch_video"})
-"""Functions of qwen-vl-utils, by the names that adapters have for them, also where it is not installed."""
+VERSION, ADAPTERS = "0.7.3", "lmms_eval.models."
+"""The version of lmms-eval whose adapters are listed, and where they are."""
+BY_QWEN = frozenset({
+    "chat.aero_realtime_vllm", "chat.async_openai", "chat.llava_onevision1_5", "chat.llava_onevision2", "chat.openai",
+    "chat.qwen2_5_vl", "chat.qwen3_vl", "chat.thyme", "chat.vllm", "chat.vllm_generate", "simple.llava_onevision1_5",
+    "simple.qwen2_5_vl", "simple.qwen2_vl", "simple.qwen3_vl", "simple.qwen_image_edit", "simple.video_salmonn_2",
+})  # fmt: skip
+"""Modules of adapters that answer with clips read by qwen-vl-utils, called by them or by lmms-eval's messages."""
+BY_HOST = frozenset({
+    "simple.auroracap", "simple.gemma3", "simple.llama_vid", "simple.llava_onevision", "simple.longva", "simple.oryx",
+    "simple.video_llava",
+})  # fmt: skip
+BY_DECORD = frozenset({
+    "chat.phi4_multimodal", "simple.aria", "simple.batch_gpt4", "simple.cambrians", "simple.cambrians_vsr",
+    "simple.egogpt", "simple.gpt4v", "simple.idefics2", "simple.internvideo2", "simple.internvideo2_5",
+    "simple.internvl2", "simple.internvl3", "simple.llama4_scout", "simple.llama_vision", "simple.llava_hf",
+    "simple.minicpm_o", "simple.ola", "simple.openai", "simple.phi4_multimodal", "simple.reka", "simple.srt_api",
+    "simple.videochat2", "simple.videollama3", "simple.vita", "simple.vllm",
+})  # fmt: skip
 
 
 def _by_pyav(path: Path, frames: int) -> tuple[int, str]:
@@ -168,14 +182,16 @@ def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
         return OURS
     if arguments.get(BY_URL, "").lower() == "true":
         return None
-    called = list(_called(kind))
-    if any(name in _QWEN_CALLS or _package_of(value) == "qwen_vl_utils" for name, value in called):
+    # Adapters inherit from one another; the one that answers is that which reads.
+    answering = next((base for base in kind.__mro__ if "generate_until" in vars(base)), kind)
+    adapter = answering.__module__.removeprefix(ADAPTERS)
+    if adapter == answering.__module__ or installed_version("lmms-eval") != VERSION:
+        return None
+    if adapter in BY_QWEN:
         return settle_reader()
-    if any(name == "read_video" and _package_of(value) == "lmms_eval" for name, value in called):
+    if adapter in BY_HOST:
         return HOST
-    if any("decord" in (name, _package_of(value)) or name == "load_video_decord" for name, value in called):
-        return DECORD
-    return None
+    return DECORD if adapter in BY_DECORD else None
 
 
 def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
@@ -193,37 +209,3 @@ def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
     if reader and reader.warning:
         logger.warning("{}", reader.warning)
     return reader.name if reader else None
-
-
-def _called(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield names in the code by which a class answers, with what they stand for: of functions, not of values."""
-    from lmms_eval.protocol import ChatMessages
-
-    packages = {"lmms_eval", kind.__module__.partition(".")[0]}
-    waiting, seen = [inspect.getattr_static(kind, "generate_until", None)], set()
-    while waiting:
-        function = waiting.pop()
-        function = inspect.unwrap(getattr(function, "__func__", function))
-        code = getattr(function, "__code__", None)
-        if not isinstance(code, CodeType) or code in seen:
-            continue
-        seen.add(code)
-        for name in _names(code):
-            value = function.__globals__.get(name)
-            for holder in (kind, ChatMessages):
-                value = inspect.getattr_static(holder, name, None) if value is None else value
-            yield name, value
-            if _package_of(value) in packages:
-                waiting.append(value)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-def _package_of(value: Any) -> str:
-    name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-    return name.partition(".")[0] if isinstance(name, str) else ""
