@@ -7,22 +7,21 @@ a line says between which shares coverage jumps.
 """
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain, product
 from multiprocessing import get_context
 from pathlib import Path
 
 from measuring import Options, print_ratio
-from scipy.stats import hypergeom
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.runs.scores import parts_of
-from lmms_eval_tasks.utils.data.sampling import SMALLEST, Drawn, SampleChoice, draw
+from lmms_eval_tasks.utils.data.sampling import SMALLEST, Drawn, SampleChoice, draw, strata_of
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate_units
 from lmms_eval_tasks.utils.scoring.metrics import Metric, Units, right, score_tasks
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
@@ -49,6 +48,8 @@ LEAST_SET = 24
 """Groups below which a task, or a group of tasks, is no set."""
 MOST_SET = 2_000
 """Groups of a set beyond which no shares of it are drawn, for their time."""
+MOST_ESTIMATES = 30_000
+"""Estimates, or sums, beyond which they are too many for coverage to jump."""
 
 
 @dataclass(frozen=True)
@@ -149,21 +150,76 @@ def lines_of(place: int) -> list[tuple[float, str]]:
 
 
 def jump(whole: Whole, metric: Metric, size: int) -> str:
-    """Between which shares coverage jumps where there is one stratum and groups are right or wrong; else nothing.
+    """Between which shares coverage jumps past 93 to 97%, exactly; nothing where it does not, or has too many steps.
 
-    An interval that holds a share that is drawn holds more probable ones, too, so that coverage is a sum of the
-    probabilities of the most probable numbers of groups.
+    An interval that holds the whole's score from one estimate holds it from more probable ones, too, so that coverage
+    is a sum of the probabilities of the most probable estimates.
     """
-    if metric is not PAIRS or len(set(chain.from_iterable(of.values() for of in whole.values.values()))) > 1:
+    steps = [100 * share for share in accumulate(sorted(chances(whole, metric, size), reverse=True))]
+    above = next((number for number, share in enumerate(steps) if share >= 93), 0)
+    if not steps or steps[above] <= 97:
         return ""
-    values = [unit.value for units in whole.units[metric].values() for of in units.values() for unit in of]
-    chances = hypergeom.pmf(range(size + 1), len(values), sum(value > 0 for value in values), size)
-    sums = sorted(chances, reverse=True)
-    reached = [100 * sum(sums[:number]) for number in range(1, size + 2)]
-    above = next(number for number, share in enumerate(reached) if share >= 93)
-    if reached[above] <= 97:
-        return ""
-    return f"; exactly, {reached[above - 1]:.1f} or {reached[above]:.1f} are possible"
+    return f"; exactly, {f'{steps[above - 1]:.1f}' if above else '0'} or {steps[above]:.1f} are possible"
+
+
+def chances(whole: Whole, metric: Metric, size: int) -> list[float]:
+    """The probability of each estimate that samples of a mean can give; none where there are too many to list."""
+    if metric.stratum or metric.contrast:
+        return []
+    drawn = draw("the set", whole.values, SampleChoice(size))
+    assert drawn is not None
+    found: dict[tuple[float, ...], float] = {(): 1.0}
+    for task, values in whole.values.items():
+        adds: dict[str, tuple[float, float]] = {}
+        for unit in chain(*whole.units[metric][task].values()):
+            before = adds.get(unit.group, (0.0, 0.0))
+            adds[unit.group] = before[0] + unit.weight * unit.value, before[1] + unit.weight
+        facts = {one.stratum: one for one in drawn[task].values()}
+        of_stratum: dict[str, list[tuple[float, float]]] = {}
+        for group, stratum in strata_of(values, whole.groups / SMALLEST).items():
+            of_stratum.setdefault(stratum, []).append(adds.get(group, (0.0, 0.0)))
+        sums: dict[tuple[float, float], float] = {(0.0, 0.0): 1.0}
+        for stratum, members in of_stratum.items():
+            of_sample = chances_of_sums(members, facts[stratum].asked)
+            if not of_sample or len(sums) * len(of_sample) > MOST_ESTIMATES:
+                return []
+            weight, joined = facts[stratum].weight, defaultdict[tuple[float, float], float](float)
+            for (one, other), (add, chance) in product(sums, of_sample.items()):
+                joined[one + weight * add[0], other + weight * add[1]] += sums[one, other] * chance
+            sums = joined
+        scores = defaultdict[float, float](float)
+        for (reached, number), chance in sums.items():
+            scores[round(reached / number, 6) if number else -1.0] += chance
+        if len(found) * len(scores) > MOST_ESTIMATES:
+            return []
+        found = {
+            (*before, score): chance * of_score
+            for (before, chance), (score, of_score) in product(found.items(), scores.items())
+        }
+    estimates = defaultdict[float, float](float)
+    for of_tasks, chance in found.items():
+        estimates[round(sum(of_tasks), 5)] += chance
+    return list(estimates.values())
+
+
+def chances_of_sums(members: Sequence[tuple[float, float]], asked: int) -> dict[tuple[float, float], float]:
+    """The probability of each sum of as many members as are asked; none where there are too many to list."""
+    fewer = min(asked, len(members) - asked)
+    ways: list[dict[tuple[float, float], int]] = [{(0.0, 0.0): 1}, *({} for _ in range(fewer))]
+    for one, other in members:
+        for taken in range(fewer - 1, -1, -1):
+            for (reached, number), count in ways[taken].items():
+                key = round(reached + one, 6), round(number + other, 6)
+                ways[taken + 1][key] = ways[taken + 1].get(key, 0) + count
+        if sum(map(len, ways)) > MOST_ESTIMATES / 10:
+            return {}
+    whole = sum(one for one, _ in members), sum(other for _, other in members)
+    every = sum(ways[fewer].values())
+    # What is left says what was asked.
+    return {
+        (sums if fewer == asked else (whole[0] - sums[0], whole[1] - sums[1])): count / every
+        for sums, count in ways[fewer].items()
+    }
 
 
 def main() -> None:

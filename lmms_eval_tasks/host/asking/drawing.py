@@ -25,8 +25,8 @@ class SampleOfPool:
     def describe(self) -> str:
         together = f" of its {len(self.drawn)} tasks together" if len(self.drawn) > 1 else ""
         return (
-            f"{self.pool}: a sample, {self.sampled.asked:,} of {self.sampled.groups:,} {self.sampled.unit}{together}; at "
-            f"50% the half-width of a score's interval is {half_width(self.drawn):.1f}."
+            f"{self.pool}: a sample, {self.sampled.asked:,} of {self.sampled.groups:,} {self.sampled.unit}{together}; "
+            f"at 50% the half-width of a score's interval is {half_width(self.drawn):.1f}."
         )
 
 
