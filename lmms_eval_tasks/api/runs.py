@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lmms_eval_tasks.runs.dataframes import RunTables, load_runs
 from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.answers.hooks import Restored
 from lmms_eval_tasks.utils.scoring.record import ChoiceLine, LogForm, PredictionLines, QuestionText, log_line
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "LogForm",
     "PredictionLines",
     "QuestionText",
+    "Restored",
     "Run",
     "RunTables",
     "load_runs",

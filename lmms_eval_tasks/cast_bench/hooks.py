@@ -30,7 +30,7 @@ from lmms_eval_tasks.api.evidence import (
 )
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 from lmms_eval_tasks.api.release import load_table
-from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.api.runs import LogForm, Restored, log_line
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.masked import BLACK, added_option
 from lmms_eval_tasks.cast_bench.open_ended import right_option
@@ -88,15 +88,16 @@ OFFICIAL_PROMPT = OfficialPrompt(
 read_settings = evidence_settings_reader(CARD.title, PROMPT, OFFICIAL_PROMPT.find)
 
 
-def restore_settings(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+def restore_settings(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> Restored:
     """Read boxes and match evidence as the log of a finished run says it was done."""
     fields = [line["record"]["fields"] for line in lines]
     submitted = [line.get("submission_rows") or {} for line in lines]
-    context.settings = context.settings.as_logged(
+    settings = context.settings.as_logged(
         (((row["width"], row["height"]), one.get("boxes") or {}) for row, one in zip(rows, fields, strict=True)),
         [one["matching"] for one in fields if one.get("matching")],
         [one["settings"] for one in submitted if one.get("settings")],
     )
+    return Restored(settings)
 
 
 def ask(row: Row, settings: EvidenceSettings) -> str:

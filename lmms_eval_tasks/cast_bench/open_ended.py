@@ -30,7 +30,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.release import clock
-from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.api.runs import LogForm, Restored, log_line
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 
 JUDGE_PROMPT, CONSISTENCY_PROMPT = "cast_bench_judge", "cast_bench_judge_consistency"
@@ -179,7 +179,7 @@ def _clock(time: object, seconds: int) -> str:
     return time if isinstance(time, str) else clock(seconds)
 
 
-def restore_verdicts(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+def restore_verdicts(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> Restored:
     """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
     verdicts: list[tuple[Case, Verdict[Any]]] = []
     for row, line in zip(rows, lines, strict=True):
@@ -197,4 +197,4 @@ def restore_verdicts(context: RunningTask, rows: Sequence[Row], lines: Sequence[
             replied = {name: scores[name] for name in schema.model_fields} if scores is not None else None
             reply = None if replied is None else schema.model_validate(replied)
             verdicts.append((case, Verdict(reply, detail if reply is None else None, *signed)))
-    context.verdicts = LoggedVerdicts(verdicts) if verdicts else None
+    return Restored(verdicts=LoggedVerdicts(verdicts) if verdicts else None)

@@ -14,7 +14,7 @@ from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict,
 from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings
 from lmms_eval_tasks.api.release import clock
-from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.api.runs import LogForm, Restored, log_line
 from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL
 from lmms_eval_tasks.countervqa.release import read_graph
 
@@ -116,7 +116,7 @@ def agreement_case(row: Row, response: object) -> Case:
     return Case.of(read_prompt(JUDGE_PROMPT), material)
 
 
-def restore_agreement(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+def restore_agreement(context: RunningTask, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> Restored:
     """Take the verdicts in the log of a finished run, if a judge was asked in it."""
     verdicts: list[tuple[Case, Verdict[Any]]] = []
     logged = [Record.from_json(line["record"]).fields for line in lines]
@@ -126,7 +126,7 @@ def restore_agreement(context: RunningTask, rows: Sequence[Row], lines: Sequence
             verdict = Verdict(reply, asked["reason"], asked["model"], asked["prompt"])
             verdicts.append((agreement_case(row, line["filtered_resps"]), verdict))
     judged = any(fields.get("judged") is not None for fields in logged)
-    context.verdicts = LoggedVerdicts(verdicts) if judged or verdicts else None
+    return Restored(verdicts=LoggedVerdicts(verdicts) if judged or verdicts else None)
 
 
 # The probe: did the action happen at all? Asked after the question, as in the paper's appendix B.2.

@@ -15,14 +15,14 @@ from typing import Any
 from lmms_eval_tasks.host.manager import bind_group
 from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version
 from lmms_eval_tasks.host.ranks import ordinary_errors
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, read_run, run_of_lines
 from lmms_eval_tasks.runs.run_card import TASK, Sections, Value, as_value, read_object
 from lmms_eval_tasks.runs.scores import ScoresFile, read_scores, scores_of, scores_path, scores_text
-from lmms_eval_tasks.utils.answers.hooks import TaskSettings
+from lmms_eval_tasks.utils.answers.hooks import Restored, TaskSettings
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import Task, TaskKind
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
@@ -135,15 +135,16 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     problems.raise_if_any(f"{run.path} cannot be scored again")
     regraded = {}
     for name, (state, config, _) in opened.items():
-        state.drawn = {one.record.item_id: one.record.drawn for one in logs[name] if one.record.drawn}
+        drawn = {one.record.item_id: one.record.drawn for one in logs[name] if one.record.drawn}
+        restored = Restored()
         if state.kind.restore:
             each = [(doc, line) for doc, item in zip(docs[name], logs[name], strict=True) for line in item.each_line()]
             try:
-                state.kind.restore(state, [doc for doc, _ in each], [line for _, line in each])
+                restored = state.kind.restore(state, [doc for doc, _ in each], [line for _, line in each])
             except (InputError, ValueError, TypeError) as error:
                 problems.add(name, str(error))
                 continue
-        state.begin(ModelFacts(), LoggedReplies(logs[name]))
+        state.begin(ModelFacts(), LoggedReplies(logs[name]), drawn=drawn, restored=restored)
         facts = _check_facts(run, state, notes, problems)
         brought = [_grade(config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
         regraded[name] = RegradedTask(config, state.kind, docs[name], logs[name], brought, facts)
@@ -173,7 +174,7 @@ def _open_task(
     else:
         own = task_configs(folder)[parent]
     try:
-        config = bind_hooks(own, state)
+        config = state.bind(own)
     except (ImportError, AttributeError) as error:
         file = folder / file_of(folder, parent)
         raise InputError(f"{file} names a function that cannot be loaded: {error}.") from None
@@ -200,17 +201,17 @@ def _read_settings(state: TaskState, kwargs: Mapping[str, Any], items: Sequence[
     asked = sorted({signature for signature in each if isinstance(signature, str)})
     if len(asked) > 1:
         raise InputError(f"Expected one prompt in its log, but got {', '.join(asked)}.")
-    state.kwargs, settings = kwargs, None
+    settings = None
     with suppress(InputError) if asked else nullcontext():
         settings = read(kwargs)
     if asked and (settings is None or (settings.prompt and settings.signature != asked[0])):
         named = asked[0].rpartition(":")[0]
-        state.kwargs = {**kwargs, "prompt": named}
-        settings = read(state.kwargs)
+        kwargs = {**kwargs, "prompt": named}
+        settings = read(kwargs)
         if settings.signature != asked[0]:
             notes.append(f"{state.name} was asked with {asked[0]}, and its answers are read as to {settings.signature}")
     assert settings is not None
-    state.settings = settings
+    state.settle(settings, kwargs)
 
 
 def _check_facts(run: Run, state: TaskState, notes: list[str], problems: Problems) -> dict[str, Value]:

@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.host import checks
 from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
-from lmms_eval_tasks.host.asking.drawing import draw_samples
+from lmms_eval_tasks.host.asking.drawing import draw_samples, items_drawn
 from lmms_eval_tasks.host.asking.equal_requests import EqualRequests
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
@@ -70,10 +70,11 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         take_all_samples(model, tasks)
         reader = ready_reader(type(model), find_arguments(model) or {}) if shows_videos(evaluation) else None
         facts = ModelFacts(model, read_weights(model), reader)
+        drawn = items_drawn(samples)
         replies = {state.name: TaskRequests(task, model) for state, task in tasks.items()}
         ahead, server = ViewsAhead(model, evaluation), ServerReplies(model)
         for state in states:
-            state.begin(facts, replies[state.name], ahead)
+            state.begin(facts, replies[state.name], ahead, drawn.get(state.name))
         equal = EqualRequests(model, evaluation)
         kept = KeptAnswers(facts, evaluation, given, server, ahead.expect)
         asked = AskedModel(

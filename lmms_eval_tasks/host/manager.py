@@ -26,7 +26,7 @@ from lmms_eval_tasks.host.ranks import (
     stop_if_any,
 )
 from lmms_eval_tasks.host.tasks.foreign_views import bind_view
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, find_metrics
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import is_hook, unbound_message
 from lmms_eval_tasks.utils.benchmark.benchmark import read_pointer
@@ -234,7 +234,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
         if is_group:
             return bind_group(name, config, pointer)
         state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
-        bound = bind_hooks(config, state)
+        bound = state.bind(config)
     except InputError as error:
         raise RunStopped(str(error)) from None
     registry().derive(name, pointer, config)

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from loguru import logger
 
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import aggregate
@@ -157,8 +157,8 @@ def run_task(
             kwargs = named.get("default") or {}
             checked = kwargs_for_checks(task.benchmark, kwargs)
             if checked != kwargs:
-                state.settings = read_task_settings(task.benchmark, task.kind, checked, os.environ)
-            yield ExampleRun(state, bind_hooks(configuration, state), named.get(model))
+                state.settle(read_task_settings(task.benchmark, task.kind, checked, os.environ), checked)
+            yield ExampleRun(state, state.bind(configuration), named.get(model))
     finally:
         logging.disable(logging.NOTSET)
         logger.enable("lmms_eval_tasks")

@@ -14,7 +14,7 @@ from task_states import BoundState, aggregations, new_state
 
 from lmms_eval_tasks.host.manager import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks, state_of
+from lmms_eval_tasks.host.tasks.running import Evaluation, state_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import UnboundHook, unbound_message
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
@@ -79,14 +79,14 @@ def test_a_task_with_our_hooks_and_no_pointer_ends_the_run_at_once() -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_a_variant_has_the_hooks_that_it_does_not_name_and_keeps_its_own(name: str) -> None:
     state, score = new_state(name), TASKS[name].metrics[0]
-    bound = bind_hooks({"metric_list": [{"metric": score}], "doc_to_visual": show_nothing}, state)
+    bound = state.bind({"metric_list": [{"metric": score}], "doc_to_visual": show_nothing})
     assert bound["doc_to_visual"] is show_nothing
     assert bound["process_results"].func is state.config["process_results"].func
     assert [entry["metric"] for entry in bound["metric_list"]] == [score, RECORD]
     assert bound["metric_list"][0]["aggregation"].func is aggregations(state)[score].func
     assert state_of(SimpleNamespace(config=SimpleNamespace(**bound))) is state
     with pytest.raises(InputError, match=rf"^Expected the task {name} to name an aggregation of cider by !function"):
-        bind_hooks({"metric_list": [{"metric": "cider"}]}, state)
+        state.bind({"metric_list": [{"metric": "cider"}]})
 
 
 def show_nothing(doc: dict[str, Any]) -> list[Any]:

@@ -207,14 +207,14 @@ def restored(
     """The settings of a task after its log, with the fields of one record for all items or of each, in lines that also
     hold something else."""
     state = task_state("cast_bench", kwargs=kwargs)
-    state.settings = read_task_settings(state.benchmark, state.kind, kwargs, os.environ)
+    state.settle(read_task_settings(state.benchmark, state.kind, kwargs, os.environ), kwargs)
     docs = [{"item_id": str(index), "width": width, "height": height} for index, (width, height) in enumerate(SIZES)]
     assert state.kind.restore is not None
-    state.kind.restore(
+    settings = state.kind.restore(
         state, docs, [{"record": {"fields": one}, **line} for one in (fields if len(fields) == 3 else fields * 3)]
-    )
-    assert isinstance(state.settings, EvidenceSettings)
-    return state.settings
+    ).settings
+    assert isinstance(settings, EvidenceSettings)
+    return settings
 
 
 def test_a_log_says_how_boxes_are_read_and_questions_asked_and_the_environment_wins(

@@ -23,6 +23,7 @@ from lmms_eval_tasks.countervqa.errors import KINDS, analysis_path, published_sh
 from lmms_eval_tasks.countervqa.hooks import Agreement, agreement_case, split_response
 from lmms_eval_tasks.countervqa.release import Action, ClipGraph, Link
 from lmms_eval_tasks.countervqa.report import GOAL, LEFT_OUT, event_graph
+from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
@@ -233,7 +234,7 @@ def test_a_finished_run_is_scored_again_with_its_verdicts(monkeypatch: pytest.Mo
     state = task_state(TASK, Evaluation(clips_needed=False, judge_needed=False))
     rows = [row(number, "no") for number in range(3)]
     assert state.kind.restore is not None
-    state.kind.restore(state, rows, lines)
+    state.begin(ModelFacts(), restored=state.kind.restore(state, rows, lines))
     for one, said, before in zip(rows, responses, lines, strict=True):
         assert state.process_results(one, [said])["record"] == before["record"]
 

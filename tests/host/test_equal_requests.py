@@ -17,7 +17,7 @@ from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.model.identity import ModelFacts
-from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.hooks import doc_to_visual, hook
 
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}
@@ -103,5 +103,5 @@ def test_only_what_our_hook_shows_is_known_to_be_alike() -> None:
     config: dict[str, Any] = dict.fromkeys(("process_docs", "doc_to_text", "doc_to_target", "process_results"))
     own: Any = hook(lambda task, doc: [])
     for shows, messages, alike in ((doc_to_visual, None, True), (own, None, False), (doc_to_visual, len, False)):
-        bind_hooks({**config, "doc_to_visual": shows, "doc_to_messages": messages, "metric_list": []}, state)
+        state.bind({**config, "doc_to_visual": shows, "doc_to_messages": messages, "metric_list": []})
         assert state.asks_alike is alike

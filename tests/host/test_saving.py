@@ -173,7 +173,8 @@ def test_a_model_that_fails_when_asked_ends_nothing() -> None:
     assert card["model"]["revision"] is None and card["frames"]["frames"] == "16"
     assert card[NOT_KNOWN]["model.precision"] == "the model does not say"
     for prompt_id, is_official in ((OFFICIAL, "yes"), ("cast_bench-other-0a", "no"), ("mcq_letter", "no")):
-        run.evaluation.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
+        settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
+        run.evaluation.tasks["causalvqa_paired"].settle(settings, {})
         assert gather(saved(), run)[TASK]["official prompt"] == is_official
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, task_configs
@@ -27,7 +27,7 @@ class BoundState(TaskState):
         known = registry().find_task(task)
         assert known is not None, task
         super().__init__(task, known.pointer, known.metrics, evaluation)
-        self.config = bind_hooks(task_configs(self.benchmark.folder)[registry().find_parent(task)], self)
+        self.config = self.bind(task_configs(self.benchmark.folder)[registry().find_parent(task)])
         for hook in HOOKS:
             setattr(self, hook, self.config[hook])
         evaluation.add(self)
@@ -55,9 +55,9 @@ def task_state(
     """
     state = new_state(task, evaluation)
     given = state.config.get("lmms_eval_specific_kwargs", {})
-    state.kwargs = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
-    checked = kwargs_for_checks(state.benchmark, state.kwargs)
-    state.settings = state.shown.adjust_settings(read_task_settings(state.benchmark, state.kind, checked, {}))
+    chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
+    checked = kwargs_for_checks(state.benchmark, chosen)
+    state.settle(state.shown.adjust_settings(read_task_settings(state.benchmark, state.kind, checked, {})), chosen)
     return state
 
 

@@ -20,7 +20,7 @@ from unittest.mock import patch
 from loguru import logger
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host.asking.drawing import SampleOfPool
+from lmms_eval_tasks.host.asking.drawing import SampleOfPool, items_drawn
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
 from lmms_eval_tasks.host.asking.stages import PADDING, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
@@ -370,12 +370,13 @@ def find_part(
     if shard is None and not samples and not is_share(limit):
         return None
     dealt: dict[tuple[str, str], Mapping[str, int]] = {}
+    drawn = items_drawn(samples)
     documents, whole = {}, {}
     for state, task in tasks.items():
         ids, size = task.eval_docs["item_id"], get_sample_size(task, limit)
         asked: Iterable[int] = range(offset, len(ids) if size is None else min(len(ids), offset + size))
-        if state.drawn:
-            asked = [one for one in asked if ids[one] in state.drawn]
+        if state.name in drawn:
+            asked = [one for one in asked if ids[one] in drawn[state.name]]
             size = len(asked)
         if shard:
             key = (state.benchmark.name, state.pointer["split"])

@@ -20,6 +20,9 @@ class SampleOfPool:
 
     pool: str
     drawn: Mapping[str, Mapping[str, Drawn]]
+    """Task to how its groups were drawn that are asked."""
+    items: Mapping[str, Mapping[str, Drawn]]
+    """The same by item."""
     sampled: Sampled
 
     def describe(self) -> str:
@@ -33,10 +36,7 @@ class SampleOfPool:
 def draw_samples(
     choice: SampleChoice | None, task_dict: Mapping[Any, Any], tasks: Mapping[TaskState, Any]
 ) -> tuple[tuple[SampleOfPool, ...], str | None]:
-    """Return the sample of each task or group of tasks that is not asked whole, noted in the states of its tasks; and
-    why they cannot be drawn."""
-    for state in tasks:
-        state.drawn = {}
+    """Return the sample of each task or group of tasks that is not asked whole, and why they cannot be drawn."""
     if choice is None:
         return (), None
     samples: list[SampleOfPool] = []
@@ -48,13 +48,14 @@ def draw_samples(
         except InputError as error:
             reasons.append(str(error))
             continue
-        if sample is None:
-            continue
-        samples.append(sample)
-        for state in states:
-            of_item = {item: sample.drawn[state.name].get(group) for item, (group, _) in groups[state.name].items()}
-            state.drawn = {item: one for item, one in of_item.items() if one}
+        if sample:
+            samples.append(sample)
     return tuple(samples), "\n".join(reasons) or None
+
+
+def items_drawn(samples: Sequence[SampleOfPool]) -> dict[str, Mapping[str, Drawn]]:
+    """Return task to how the groups of its items were drawn, of the tasks of which a sample is asked."""
+    return {task: items for sample in samples for task, items in sample.items.items()}
 
 
 def draw_pool(
@@ -64,7 +65,13 @@ def draw_pool(
     drawn = draw(pool, values, choice)
     unit = group_noun(metric for state in states for metric in state.kind.metrics)
     sampled = Sampled(choice.groups, sum(map(len, values.values())), unit)
-    return None if drawn is None else SampleOfPool(pool, drawn, sampled)
+    if drawn is None:
+        return None
+    items = {
+        task: {item: one for item, (group, _) in of_task.items() if (one := drawn[task].get(group))}
+        for task, of_task in groups.items()
+    }
+    return SampleOfPool(pool, drawn, items, sampled)
 
 
 def describe_sample(name: str, choice: SampleChoice) -> str:

@@ -30,6 +30,7 @@ from lmms_eval_tasks.utils.answers.hooks import (
     Ask,
     Grade,
     Grader,
+    Restored,
     RunningTask,
     TaskSettings,
     Warn,
@@ -318,9 +319,6 @@ class TaskState(RunningTask):
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)
         self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
-        self.verdicts: Grader | None = None
-        self.drawn: Mapping[str, Drawn] = {}
-        """How the group of each item was drawn, by its id, where a sample of them is asked."""
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self.asks_alike = False
@@ -328,9 +326,27 @@ class TaskState(RunningTask):
         self._settings: TaskSettings | None = None
         self.begin(ModelFacts())
 
-    def begin(self, facts: ModelFacts, replies: Replies | None = None, ahead: Any = None) -> None:
-        """Begin with a model, the replies to the task's items, and what makes ahead the clips that it shows."""
-        self.facts, self.replies, self.is_heard = facts, replies, False
+    def begin(
+        self,
+        facts: ModelFacts,
+        replies: Replies | None = None,
+        ahead: Any = None,
+        drawn: Mapping[str, Drawn] | None = None,
+        restored: Restored | None = None,
+    ) -> None:
+        """Begin to ask, or to score again.
+
+        Args:
+            facts: The model.
+            replies: Those to the task's items.
+            ahead: What makes the clips that are shown ahead.
+            drawn: How the group of each item was drawn, by the item's id, where a sample of groups is asked.
+            restored: What a finished run used.
+        """
+        self.facts, self.replies, self.drawn, self.is_heard = facts, replies, drawn or {}, False
+        self.verdicts: Grader | None = restored.verdicts if restored else None
+        if restored and restored.settings:
+            self.settle(restored.settings, self.kwargs)
         asked = task_view.Asked(self.evaluation.clips_needed, facts.model, ahead)
         self.shown = task_view.TaskView(self.view, self.benchmark, self.pointer, asked)
         self.silent: dict[str, Why] = {}
@@ -358,9 +374,9 @@ class TaskState(RunningTask):
             raise RuntimeError(f"Expected the settings of {self.name} to be known, but none of its items was asked.")
         return self._settings
 
-    @settings.setter
-    def settings(self, settings: TaskSettings) -> None:
-        self._settings = settings
+    def settle(self, settings: TaskSettings, kwargs: Mapping[str, Any]) -> None:
+        """Ask, or have asked, with these settings, read from these ``lmms_eval_specific_kwargs``."""
+        self._settings, self.kwargs = settings, kwargs
 
     @cached_property
     def data_set(self) -> DataSet:
@@ -375,6 +391,38 @@ class TaskState(RunningTask):
         if not self.evaluation.judge_needed:
             return self.verdicts
         return self.evaluation.judge(schema, self.kind.judge == "optional")
+
+    def bind(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the task's configuration with its hooks and aggregations bound to it."""
+
+        def bind(function: Any, what: str, *named: str) -> Any:
+            if not function:
+                raise InputError(f"Expected the task {self.name} to name {what} by !function, but it does not.")
+            if isinstance(function, str) and re.fullmatch(r"\w+(\.\w+)+", function):
+                module, _, name = function.rpartition(".")
+                function = getattr(importlib.import_module(module), name)
+            return partial(function, self, *named) if is_hook(function) else function
+
+        # What a user's variant does not name is that of the benchmark's first task that works as it does.
+        alike = (task.name for task in registry().tasks_of(self.benchmark.name).values() if task.kind is self.kind)
+        own: Mapping[str, Any] = task_configs(self.benchmark.folder).get(next(alike, ""), {})
+        metrics = {metric.name: metric for metric in self.metrics}
+        aggregations = {entry["metric"]: entry.get("aggregation") for entry in own.get("metric_list", ())}
+        scores = []
+        for entry in config["metric_list"]:
+            name = entry["metric"]
+            if name == RECORD or (name == SUBMISSION_ROWS and not self.submits):
+                continue
+            metric, function = metrics.get(name), entry.get("aggregation") or aggregations.get(name)
+            aggregation = bind(function, f"an aggregation of {name}", *([name] if metric else []))
+            better = metric.higher_is_better if metric else None
+            scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": better})
+        scores.append({"metric": RECORD, "aggregation": self.keep_records, "higher_is_better": None})
+        hooks = {name: bind(config.get(name) or own.get(name), name) for name in HOOKS}
+        self.process_results = hooks["process_results"]
+        shows = getattr(hooks["doc_to_visual"], "func", None)
+        self.asks_alike = shows is doc_to_visual and not config.get("doc_to_messages")
+        return {**config, **hooks, "metric_list": scores}
 
     def open_table(self) -> datasets.Dataset:
         try:
@@ -395,10 +443,9 @@ class TaskState(RunningTask):
         """Return the item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
         try:
             if self._settings is None:
-                self.kwargs = kwargs or {}
-                self._settings = self.shown.adjust_settings(self._read_settings(self.kwargs))
-            settings = self._settings
-            return self.shown.put(doc, lambda: ask(doc, settings))
+                given = kwargs or {}
+                self.settle(self.shown.adjust_settings(self._read_settings(given)), given)
+            return self.shown.put(doc, lambda: ask(doc, self.settings))
         except InputError as error:
             raise RunStopped(str(error)) from None
 
@@ -484,39 +531,6 @@ class TaskState(RunningTask):
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
         return _write_submissions(self, Path(output_path), model)
-
-
-def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
-    """Return a task's configuration with its hooks and aggregations bound."""
-
-    def bind(function: Any, what: str, *named: str) -> Any:
-        if not function:
-            raise InputError(f"Expected the task {state.name} to name {what} by !function, but it does not.")
-        if isinstance(function, str) and re.fullmatch(r"\w+(\.\w+)+", function):
-            module, _, name = function.rpartition(".")
-            function = getattr(importlib.import_module(module), name)
-        return partial(function, state, *named) if is_hook(function) else function
-
-    # What a user's variant does not name is that of the benchmark's first task that works as it does.
-    alike = (task.name for task in registry().tasks_of(state.benchmark.name).values() if task.kind is state.kind)
-    own: Mapping[str, Any] = task_configs(state.benchmark.folder).get(next(alike, ""), {})
-    metrics = {metric.name: metric for metric in state.metrics}
-    aggregations = {entry["metric"]: entry.get("aggregation") for entry in own.get("metric_list", ())}
-    scores = []
-    for entry in config["metric_list"]:
-        name = entry["metric"]
-        if name == RECORD or (name == SUBMISSION_ROWS and not state.submits):
-            continue
-        metric, function = metrics.get(name), entry.get("aggregation") or aggregations.get(name)
-        aggregation = bind(function, f"an aggregation of {name}", *([name] if metric else []))
-        better = metric.higher_is_better if metric else None
-        scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": better})
-    scores.append({"metric": RECORD, "aggregation": state.keep_records, "higher_is_better": None})
-    hooks = {name: bind(config.get(name) or own.get(name), name) for name in HOOKS}
-    state.process_results = hooks["process_results"]
-    shows = getattr(hooks["doc_to_visual"], "func", None)
-    state.asks_alike = shows is doc_to_visual and not config.get("doc_to_messages")
-    return {**config, **hooks, "metric_list": scores}
 
 
 def state_of(task: Any) -> TaskState | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train import rewards
 from lmms_eval_tasks.train.stages.new_stage import TestedClip, Written, write_stage
@@ -119,7 +119,7 @@ def asker(benchmark: Benchmark) -> Callable[[Mapping[str, Any]], str]:
     task = next(iter(registry().tasks_of(benchmark.name).values()))
     config = task_configs(benchmark.folder)[task.name]
     state = TaskState(task.name, task.pointer, (), Evaluation())
-    hook = bind_hooks({**config, "metric_list": ()}, state)["doc_to_text"]
+    hook = state.bind({**config, "metric_list": ()})["doc_to_text"]
 
     def ask(row: Mapping[str, Any]) -> str:
         try:

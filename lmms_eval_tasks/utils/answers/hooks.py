@@ -134,6 +134,20 @@ class Grader(Protocol):
         """The `Verdict` on a `Case`; raises nothing."""
 
 
+@dataclass(frozen=True)
+class Restored:
+    """What a finished run used, as its log says.
+
+    Attributes:
+        settings: The settings of its task; None where those of the task's configuration, with the prompt that was
+            asked, serve.
+        verdicts: What gives the verdicts of its judge again, as `LoggedVerdicts` does; None where none was asked.
+    """
+
+    settings: TaskSettings | None = None
+    verdicts: Grader | None = None
+
+
 class RunningTask(ABC):
     """A task of an evaluation, or of a finished run that is scored again, as its hooks see it.
 

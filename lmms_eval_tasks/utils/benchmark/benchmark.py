@@ -30,7 +30,7 @@ from lmms_eval_tasks.utils.people.inquiries import Inquiry, with_usual
 if TYPE_CHECKING:
     import datasets
 
-    from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, RunningTask
+    from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, Restored, RunningTask
     from lmms_eval_tasks.utils.people.baseline import HumanStudy
     from lmms_eval_tasks.utils.reporting.columns import Column, Layout, RunRecords
     from lmms_eval_tasks.utils.reporting.item_views import AnswerView, ItemView
@@ -123,8 +123,8 @@ class TaskKind:
         judge: Whether a judge grades answers: ``required``, or ``optional`` where it has scores without one, so that a
             run which chooses none asks none.
         no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
-        restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
-            settings of today serve.
+        restore: What a finished run used, its settings and verdicts, from the task, its rows and the logged lines;
+            None where the settings of today serve.
         log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
             has others is refused in words.
         views: The views that make sense of it, by their names; each is a task of its own.
@@ -163,7 +163,7 @@ class TaskKind:
     group_column: str = "group_id"
     judge: Literal["", "optional", "required"] = ""
     no_submission: str = ""
-    restore: Callable[[RunningTask, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
+    restore: Callable[[RunningTask, Sequence[Row], Sequence[Mapping[str, Any]]], Restored] | None = None
     log_form: type[LogLine] | None = None
     views: tuple[str, ...] = USUAL_VIEWS
     by_option: tuple[str, ...] = ("options",)
