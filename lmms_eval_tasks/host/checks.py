@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.host.asking.dealing import is_share
+from lmms_eval_tasks.host.asking.parts import is_share
 from lmms_eval_tasks.host.model.identity import answer_forms, find_class, own_models
 from lmms_eval_tasks.host.ranks import command_options
 from lmms_eval_tasks.registry import registry

@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from lmms_eval_tasks.host import checks
-from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.costs import Costs
+from lmms_eval_tasks.host.asking.dealing import ClipDealer
 from lmms_eval_tasks.host.asking.drawing import draw_samples, items_drawn
 from lmms_eval_tasks.host.asking.equal_requests import EqualRequests
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.parts import evaluate_nothing, find_part, is_share, without_tasks
+from lmms_eval_tasks.host.asking.rank_agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
 from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
@@ -47,7 +49,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         given = signature.bind(*arguments, **named).arguments
         tasks, model = dict(find_tasks(given["task_dict"])), given["lm"]
         states = list(tasks)
-        dealing.stop_unless_ranks_agree(states)
+        stop_unless_ranks_agree(states)
         if not states:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
@@ -62,9 +64,9 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         stop_if_any(checks.describe_limited_sample(limit, given.get("offset", 0), evaluation.splits))
         samples, refused = draw_samples(evaluation.sample, given["task_dict"], tasks)
         stop_if_any(refused)
-        if part := dealing.find_part(evaluation.shard, samples, tasks, limit, given.get("offset", 0)):
-            given["task_dict"] = dealing.without_tasks(given["task_dict"], part.empty)
-            if dealing.is_share(limit):
+        if part := find_part(evaluation.shard, samples, tasks, limit, given.get("offset", 0)):
+            given["task_dict"] = without_tasks(given["task_dict"], part.empty)
+            if is_share(limit):
                 given["limit"] = max(one["effective"] for one in part.whole.values())
             arguments, named = (), given
         take_all_samples(model, tasks)
@@ -83,7 +85,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             Samples(),
             NotedReplies(replies),
             equal,
-            dealing.ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             Costs(model, evaluation.tasks, kept),
             kept,
             ahead,
@@ -93,7 +95,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         )
         with ordinary_errors(), ended_by_hand(kept.describe), asked.lasting(given.get("response_cache")):
             is_empty = part and not any(part.documents.values())
-            results = dealing.evaluate_nothing() if is_empty else evaluate(*arguments, **named)
+            results = evaluate_nothing() if is_empty else evaluate(*arguments, **named)
             stop_if_any(describe_silence(states))
         if not isinstance(results, dict):
             return results

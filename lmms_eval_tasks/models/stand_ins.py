@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.forms import OneOf
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.scoring.record import QuestionText
+from lmms_eval_tasks.utils.scoring.prediction_lines import QuestionText
 
 
 class ConstantArguments(Arguments):

@@ -21,8 +21,9 @@ from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
 from lmms_eval_tasks.utils.data.sampling import Sampled
+from lmms_eval_tasks.utils.scoring.log_line import AnyLine, LogLine
 from lmms_eval_tasks.utils.scoring.metrics import group_noun
-from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
 MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."

@@ -29,7 +29,8 @@ from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import WholeText, read_json
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.scoring.record import LogForm, PredictionLines, QuestionText, Record
+from lmms_eval_tasks.utils.scoring.prediction_lines import PredictionLines, QuestionText
+from lmms_eval_tasks.utils.scoring.record import LogForm, Record
 
 ItemKey = tuple[str | None, str]
 """Task, None for any, and item id."""

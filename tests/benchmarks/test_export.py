@@ -23,7 +23,8 @@ from lmms_eval_tasks.runs.run_files import DATA_SET, card_path
 from lmms_eval_tasks.runs.scores import read_scored, scores_path, scores_text
 from lmms_eval_tasks.testing.printed_numbers import every_name, finish
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.scoring.record import LogLine, Outcome
+from lmms_eval_tasks.utils.scoring.log_line import LogLine
+from lmms_eval_tasks.utils.scoring.record import Outcome
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 MARK = "Canary"

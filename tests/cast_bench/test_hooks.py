@@ -38,7 +38,8 @@ from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer,
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.scoring.record import Outcome, QuestionText, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.prediction_lines import QuestionText
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 KWARGS: dict[str, Any] = task_configs(registry().tasks["cast_bench"].benchmark.folder)["cast_bench"][
     "lmms_eval_specific_kwargs"

@@ -12,7 +12,7 @@ from oracles import unit_oracles
 from lmms_eval_tasks.cast_bench.submission import PREDICTIONS, prompt_question, read_asked
 from lmms_eval_tasks.runs.saved_answers import SavedResponses, read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.scoring.record import QuestionText
+from lmms_eval_tasks.utils.scoring.prediction_lines import QuestionText
 
 OFFICIAL = "Watch.\n\nQuestion: {}\n\nOptions:\n{}\n\nReply with JSON."
 AB, AC = "A: a\nB: b", "A: a\nB: c"

@@ -20,18 +20,10 @@ from task_states import docs_of, new_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.host.asking import dealing
-from lmms_eval_tasks.host.asking.dealing import (
-    QUESTION,
-    Deal,
-    PartOfRun,
-    deal_questions,
-    deal_rows,
-    describe_disagreement,
-    rank_facts,
-    stop_unless_ranks_agree,
-    without_tasks,
-)
+from lmms_eval_tasks.host.asking import rank_agreement
+from lmms_eval_tasks.host.asking.dealing import QUESTION, Deal, deal_questions
+from lmms_eval_tasks.host.asking.parts import PartOfRun, deal_rows, without_tasks
+from lmms_eval_tasks.host.asking.rank_agreement import describe_disagreement, rank_facts, stop_unless_ranks_agree
 from lmms_eval_tasks.host.tasks import running
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
@@ -212,9 +204,9 @@ def test_what_differs_between_ranks_is_named_and_every_rank_gets_an_ordinary_exc
     one, other = {"t, prompt": "mcq:1", "t, data": "x"}, {"t, prompt": "own:2", "t, data": "x"}
     assert describe_disagreement([one, one]) is describe_disagreement([{}]) is None
     expected(f"{describe_disagreement([one, other, one])}\n\n{describe_disagreement([one, {}])}")
-    several = ThreadRanks(2, monkeypatch, dealing)
+    several = ThreadRanks(2, monkeypatch, rank_agreement)
     several.run(lambda rank: stop_unless_ranks_agree([]))
-    monkeypatch.setattr(dealing, "rank_facts", lambda states: {"another": "fact"} if several.here else {})
+    monkeypatch.setattr(rank_agreement, "rank_facts", lambda states: {"another": "fact"} if several.here else {})
     for message in several.run(lambda rank: refusal(stop_unless_ranks_agree, [])):
         assert "another: not asked on rank 0; fact on rank 1" in message
 

@@ -35,7 +35,7 @@ from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
-from lmms_eval_tasks.utils.scoring.record import PredictionLines
+from lmms_eval_tasks.utils.scoring.prediction_lines import PredictionLines
 
 
 @pytest.fixture

@@ -1,112 +1,31 @@
-"""Questions dealt to the ranks of an evaluation, so that a clip is encoded once, and to the parts of a run; and the
-check that ranks would ask the same.
-"""
+"""Questions dealt to the ranks of an evaluation, so that a clip is encoded once."""
 
 from __future__ import annotations
 
 import copy
-import functools
-import hashlib
-import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unittest.mock import patch
 
 from loguru import logger
 
-import lmms_eval_tasks
-from lmms_eval_tasks.host.asking.drawing import SampleOfPool, items_drawn
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
 from lmms_eval_tasks.host.asking.stages import PADDING, Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.host.ranks import Exchange, current_exchange
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
-from lmms_eval_tasks.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
 from lmms_eval_tasks.utils.answers.reply import Reply
-from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
-from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.clips import clip_lengths
-from lmms_eval_tasks.utils.data.home import clips_of_rows, media_path, read_manifest, read_table
-from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
-from lmms_eval_tasks.utils.judge.client import read_settings
 
 if TYPE_CHECKING:
-    import pyarrow
+    pass
 
 
-def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
-    """End the run on every rank where two of them have other data, prompts or settings; every rank has to call this."""
-    ranks = current_exchange()
-    if ranks.size > 1:
-        stop_if_any(describe_disagreement(ranks.gather(rank_facts(states))))
-
-
-def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
-    facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
-    if states and (shard := states[0].evaluation.shard):
-        facts["part of the run"] = str(shard)
-    if states and (sample := states[0].evaluation.sample):
-        facts["sample of groups"] = str(sample)
-    for state in states:
-        facts |= {f"{state.name}, {what}": text for what, text in _task_facts(state).items()}
-    return facts
-
-
-def _task_facts(state: TaskState) -> dict[str, str]:
-    split = read_manifest(state.benchmark.card).splits[state.pointer["split"]]
-    table = state.evaluation.open_split(state.pointer)
-    asked = list(table["asked"])
-    absent = [item for item, is_asked in zip(table["item_id"], asked, strict=True) if not is_asked]
-    digest = f", {hashlib.sha256(chr(0).join(absent).encode()).hexdigest()[:12]}" if absent else ""
-    facts = {
-        "prepared data": f"{len(table):,} items, table {split.table_sha256[:12]}",
-        "items whose clip is missing": f"{len(absent):,}{digest}",
-    }
-    if state.evaluation.clips_needed and True in asked:
-        # The first rank has looked for all clips; a rank that does not see its folder lacks them all.
-        row, card = table[asked.index(True)], state.benchmark.card
-        clips = [media_path(card.name, row, column) for column in card.clip_columns]
-        facts["first clip"] = "found" if all(clip.is_file() for clip in clips) else "not found"
-    with suppress(RuntimeError):  # lmms-eval asked for no prompt yet, on any rank
-        facts["prompt"] = state.settings.signature or "none"
-        facts |= {name: str(value) for name, value in state.settings.facts().items()}
-    if state.kind.judge and state.evaluation.judge_needed:
-        judge = read_settings(optional=state.kind.judge == "optional")
-        facts["judge"] = "none" if judge is None else f"{judge.model}, {judge.sampling}"
-    return facts
-
-
-def describe_disagreement(ranks: Sequence[Mapping[str, str]]) -> str | None:
-    """Return in which facts about their questions the ranks differ; None if in none."""
-    lines = []
-    for name in dict.fromkeys(name for facts in ranks for name in facts):
-        holders: dict[str, list[int]] = {}
-        for rank, facts in enumerate(ranks):
-            holders.setdefault(facts.get(name, "not asked"), []).append(rank)
-        if len(holders) > 1:
-            texts = [
-                f"{text} on {'rank' if len(holding) == 1 else 'ranks'} {summarize_names(holding)}"
-                for text, holding in holders.items()
-            ]
-            lines.append(f"  {name}: {'; '.join(texts)}")
-    if not lines:
-        return None
-    return "\n".join(
-        [
-            "The ranks of this run would not ask the same, so their answers cannot be scored together:",
-            *lines,
-            "Give all ranks the same data home (LMMS_EVAL_TASKS_HOME), the same settings and the same version.",
-        ]
-    )
-
-
-def _deal_units(units: Sequence[Sequence[int]], cost: Callable[[Sequence[int]], float], hands: int) -> dict[int, int]:
+def deal_units(units: Sequence[Sequence[int]], cost: Callable[[Sequence[int]], float], hands: int) -> dict[int, int]:
     dealt = deal([cost(unit) for unit in units], [len(unit) for unit in units], hands)
     return {place: hand for unit, hand in zip(units, dealt, strict=True) for place in unit}
 
@@ -140,7 +59,7 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
         return min((str(encode.clip) for encode in questions[unit[0]]), default=""), unit[0]
 
     units = sorted(join([[encode.clip for encode in encodes] for encodes in questions]), key=name)
-    dealt = _deal_units(units, cost, ranks)
+    dealt = deal_units(units, cost, ranks)
     clips: list[dict[Path, float]] = [{} for _ in range(ranks)]
     for question, encodes in enumerate(questions):
         clips[dealt[question]].update((encode.clip, seconds[encode.clip]) for encode in encodes)
@@ -294,122 +213,3 @@ class ClipDealer(AskingStage):
         padding = copy.copy(repeated[0])
         padding.metadata = {**(padding.metadata or {}), PADDING: True}
         return asked + [padding] * missing
-
-
-def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
-    """Return the part of each row of a prepared table, from 1."""
-    clips = [tuple(dict.fromkeys(of_row)) for of_row in clips_of_rows(card, table)]
-    strata = [table.column(name).to_pylist() for name in card.strata_columns]
-    groups = zip(table.column("group_id").to_pylist(), *strata, strict=True)
-    measured = CLIP_SECONDS in table.column_names
-    column = table.column(CLIP_SECONDS).to_pylist() if measured else [None] * table.num_rows
-    seconds = {of_row: length for of_row, length in zip(clips, column, strict=True) if length is not None}
-    mean = sum(seconds.values()) / len(seconds) if seconds else 1.0
-    units = join([[("group", *group), *of_row] for group, of_row in zip(groups, clips, strict=True)])
-
-    def cost(unit: Sequence[int]) -> float:
-        return float(sum(sorted(seconds.get(shown, mean) for shown in {clips[row] for row in unit})))
-
-    dealt = _deal_units(units, cost, parts)
-    return [dealt[row] + 1 for row in range(table.num_rows)]
-
-
-@dataclass(frozen=True)
-class PartOfRun(AskingStage):
-    """Items that a run asks which is a part of another, or which takes a share of each task or a sample of groups."""
-
-    shard: Shard | None
-    documents: Mapping[str, frozenset[int]]
-    whole: Mapping[str, Mapping[str, int]]
-    tasks: Mapping[str, Any]
-    samples: tuple[SampleOfPool, ...] = ()
-
-    @contextmanager
-    def during(self) -> Iterator[None]:
-        for sample in self.samples if current_exchange().rank == 0 else ():
-            logger.info("{}", sample.describe())
-        if self.shard and current_exchange().rank == 0:
-            asked, every = sum(map(len, self.documents.values())), sum(one["effective"] for one in self.whole.values())
-            logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
-            if self.empty:
-                logger.warning("Part {} of the run has no item of {}.", self.shard, summarize_names(self.empty))
-
-        def build_only(build_all: Callable[..., None], task: Any, documents: frozenset[int], **settings: Any) -> None:
-            build_all(**settings)
-            # lmms-eval grades the documents that have a request, and passes over the others.
-            task._instances = [request for request in task._instances if request.doc_id in documents]
-
-        with ExitStack() as stack:
-            for name, task in self.tasks.items():
-                build = functools.partial(build_only, task.build_all_requests, task, self.documents[name])
-                stack.enter_context(patch.object(task, "build_all_requests", build))
-            yield
-
-    @property
-    def empty(self) -> list[str]:
-        return [name for name, documents in self.documents.items() if not documents]
-
-    def label(self, results: dict[str, Any]) -> None:
-        """Say in lmms-eval's results which part they are of, and how many items it has."""
-        for name, count in results.get("n-samples", {}).items():
-            count["effective"] = len(self.documents[name])
-        if self.shard:
-            results[SHARD_OF_RUN] = {**self.shard._asdict(), "n-samples": dict(self.whole)}
-
-
-def find_part(
-    shard: Shard | None,
-    samples: tuple[SampleOfPool, ...],
-    tasks: Mapping[TaskState, Any],
-    limit: float | None,
-    offset: int,
-) -> PartOfRun | None:
-    """Return the items of a run that asks not simply the first of each task; None of any other run."""
-    from lmms_eval.evaluator import get_sample_size
-
-    if shard is None and not samples and not is_share(limit):
-        return None
-    dealt: dict[tuple[str, str], Mapping[str, int]] = {}
-    drawn = items_drawn(samples)
-    documents, whole = {}, {}
-    for state, task in tasks.items():
-        ids, size = task.eval_docs["item_id"], get_sample_size(task, limit)
-        asked: Iterable[int] = range(offset, len(ids) if size is None else min(len(ids), offset + size))
-        if state.name in drawn:
-            asked = [one for one in asked if ids[one] in drawn[state.name]]
-            size = len(asked)
-        if shard:
-            key = (state.benchmark.name, state.pointer["split"])
-            if key not in dealt:
-                table, _ = read_table(state.benchmark.card, key[1])
-                parts = deal_rows(state.benchmark.card, table, shard.of)
-                dealt[key] = dict(zip(table.column("item_id").to_pylist(), parts, strict=True))
-            of_row = dealt[key]
-            asked = (one for one in asked if of_row[state.kind.row_id(state.view.row_id(ids[one]))] == shard.part)
-        documents[state.name] = frozenset(asked)
-        whole[state.name] = {"original": len(ids), "effective": min(size or len(ids), len(ids))}
-    return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()}, samples)
-
-
-def is_share(limit: float | None) -> bool:
-    """Whether `--limit` names a share of a task's items, which lmms-eval makes one number for all tasks."""
-    return limit is not None and 0 < limit < 1
-
-
-def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[Any, Any]:
-    """Return loaded tasks and groups without some tasks, and without the groups that lose all of theirs."""
-    kept: dict[Any, Any] = {}
-    for key, value in task_dict.items():
-        if isinstance(value, Mapping):
-            if members := without_tasks(value, names):
-                kept[key] = members
-        elif key not in names:
-            kept[key] = value
-    return kept
-
-
-def evaluate_nothing() -> dict[str, Any] | None:
-    """Return what lmms-eval's `evaluate`, which fails on no task, would give of a part without items."""
-    if int(os.environ.get("RANK", "0")):
-        return None
-    return {section: {} for section in (*PER_TASK, "samples")}

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.item_views import AnswerView, ItemView
     from lmms_eval_tasks.utils.reporting.panels import Panel
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+    from lmms_eval_tasks.utils.scoring.log_line import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
-    from lmms_eval_tasks.utils.scoring.record import LogLine, PredictionLines, Record
+    from lmms_eval_tasks.utils.scoring.prediction_lines import PredictionLines
+    from lmms_eval_tasks.utils.scoring.record import Record
     from lmms_eval_tasks.utils.submission.form import OfficialForm
 
 

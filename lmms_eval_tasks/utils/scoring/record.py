@@ -1,13 +1,13 @@
-"""The record, the typed result for one item from which every score is computed, and its line in a sample log."""
+"""The record, the typed result for one item from which every score is computed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WrapValidator, create_model
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.forms import RowForm
@@ -329,59 +329,11 @@ class GradedItem:
         return cls(Record.from_json(value["record"]), {name: part for name, part in value.items() if name != "record"})
 
 
-@dataclass(frozen=True)
-class QuestionText:
-    """Text of a question by which a line of a prediction file is joined with an item; made by `of`.
-
-    Attributes:
-        question: The question; any white space is a single space.
-        options: The options' texts in their order, likewise; those without a text are left out.
-    """
-
-    question: str
-    options: tuple[str, ...]
-
-    @classmethod
-    def of(cls, question: str, options: Iterable[str]) -> QuestionText:
-        """Return the text of a question and its options as written."""
-        texts = (" ".join(option.split()) for option in options)
-        return cls(" ".join(question.split()), tuple(text for text in texts if text))
-
-
-@dataclass(frozen=True)
-class PredictionLines:
-    """The lines of a benchmark's official prediction file, which hold the prompt in place of the item's id.
-
-    Attributes:
-        read: What the prompt of a line's JSON object asks, and the response; None for any other line.
-        fields: What such a line has, for messages.
-        options: How its prompt lists options, for messages.
-    """
-
-    read: Callable[[Mapping[str, Any]], tuple[QuestionText, str] | None]
-    fields: str
-    options: str
-
-
 class LogForm(RowForm, extra="ignore"):
     """Base of the forms of a line's parts: at least its fields, each of its type; what else is there is not read."""
 
 
-class _Stratum(LogForm, extra="allow"):
-    __pydantic_extra__: dict[str, str] = Field(init=False)
-
-
-def _as_written(form: Any) -> Any:
-    """Annotate a value that must have a form, and is kept as it was written."""
-
-    def check(value: Any, validate: Callable[[Any], object]) -> Any:
-        validate(value)
-        return value
-
-    return Annotated[form, WrapValidator(check)]
-
-
-def _record_form(**narrowed: Any) -> Any:
+def record_form(**narrowed: Any) -> Any:
     """The form of a record as it is written, each field as `Record` declares it, or narrower."""
     fields: dict[str, Any] = {**get_type_hints(Record, include_extras=True), **narrowed}
     logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in (*OF_SOME, *JOINED)}
@@ -405,56 +357,4 @@ def _check_samples(record: Record) -> Record:
     return record
 
 
-_RECORD: TypeAdapter[Record] = TypeAdapter(_record_form())
-
-
-class LogLine(LogForm):
-    """A line of a task of ours, made by `log_line`."""
-
-    record: Record
-    submission_rows: Any = None
-
-
-def log_line(
-    fields: type[LogForm] = LogForm,
-    stratum: Iterable[str] = (),
-    answered: Any = str | None,
-    submission: Any = dict[str, Any] | None,
-) -> type[LogLine]:
-    """The form of the lines of a kind of task whose scores need more of a record than those of every task.
-
-    Args:
-        fields: The record's fields.
-        stratum: Names by which scores are broken down.
-        answered: The type of what was answered.
-        submission: The type of what the submission needs of the item beside the record.
-
-    Returns:
-        The form, a pydantic model, for `TaskKind.log_form`.
-    """
-    names: dict[str, Any] = dict.fromkeys(stratum, (str, ...))
-    record = _record_form(
-        answered=_as_written(answered),
-        fields=_as_written(fields),
-        stratum=_as_written(create_model("Stratum", __base__=_Stratum, **names)),
-    )
-    return create_model("LogLine", __base__=LogLine, record=(record, ...), submission_rows=(submission, None))
-
-
-AnyLine = log_line()
-"""The line of any task of ours."""
-
-
-class ChoiceFields(LogForm):
-    """Of a multiple-choice item that the official script reads too."""
-
-    official_correct: bool | None
-    official_answered: str | None = None
-
-
-ChoiceLine = log_line(ChoiceFields)
-"""The line of a multiple-choice item that the official script reads too.
-
-Its record has the fields ``official_correct``, whether the script takes the answer for right (None where there is no
-key), and perhaps ``official_answered``, the option that the script reads.
-"""
+_RECORD: TypeAdapter[Record] = TypeAdapter(record_form())

@@ -12,8 +12,9 @@ from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.choice import choice_grader
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings, ask_choice
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
+from lmms_eval_tasks.utils.scoring.log_line import LogLine, log_line
 from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE
-from lmms_eval_tasks.utils.scoring.record import LogForm, LogLine, Outcome, Record, UnscoredReason, log_line
+from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnscoredReason
 
 ROW: dict[str, Any] = {
     "item_id": "q1_0", "group_id": "q1", "options": ["falls", "stays"], "answer": "B",
