@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.judge.client import Judge, LoggedVerdicts, Verdict, open_named_judge
+from lmms_eval_tasks.utils.judge.client import Judge, Verdict, open_named_judge
 from lmms_eval_tasks.utils.judge.replies import Case
 
-__all__ = ["Case", "Judge", "LoggedVerdicts", "Verdict", "open_named_judge"]
+__all__ = ["Case", "Judge", "Verdict", "open_named_judge"]

@@ -28,7 +28,7 @@ from lmms_eval_tasks.api import (
     read_prompt,
 )
 from lmms_eval_tasks.api.evidence import read_truth
-from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
+from lmms_eval_tasks.api.judge import Case, Verdict
 from lmms_eval_tasks.api.release import clock
 from lmms_eval_tasks.api.runs import LogForm, Restored, log_line
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
@@ -197,4 +197,4 @@ def restore_verdicts(context: RunningTask, rows: Sequence[Row], lines: Sequence[
             replied = {name: scores[name] for name in schema.model_fields} if scores is not None else None
             reply = None if replied is None else schema.model_validate(replied)
             verdicts.append((case, Verdict(reply, detail if reply is None else None, *signed)))
-    return Restored(verdicts=LoggedVerdicts(verdicts) if verdicts else None)
+    return Restored(verdicts=verdicts or None)

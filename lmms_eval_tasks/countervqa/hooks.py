@@ -11,7 +11,7 @@ from pydantic import Field
 
 from lmms_eval_tasks.api import GradedItem, Record, Reply, Row, RowForm, RunningTask, read_prompt
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
-from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
+from lmms_eval_tasks.api.judge import Case, Verdict
 from lmms_eval_tasks.api.prompts import Prompt, TaskSettings
 from lmms_eval_tasks.api.release import clock
 from lmms_eval_tasks.api.runs import LogForm, Restored, log_line
@@ -126,7 +126,7 @@ def restore_agreement(context: RunningTask, rows: Sequence[Row], lines: Sequence
             verdict = Verdict(reply, asked["reason"], asked["model"], asked["prompt"])
             verdicts.append((agreement_case(row, line["filtered_resps"]), verdict))
     judged = any(fields.get("judged") is not None for fields in logged)
-    return Restored(verdicts=LoggedVerdicts(verdicts) if judged or verdicts else None)
+    return Restored(verdicts=verdicts if judged or verdicts else None)
 
 
 # The probe: did the action happen at all? Asked after the question, as in the paper's appendix B.2.

@@ -15,7 +15,6 @@ from open_judge import reply_to, schema_of
 from pydantic import ValidationError
 from task_states import BoundState, docs_of, new_state, task_state
 
-from lmms_eval_tasks.api.runs import Restored
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, DIMENSIONS, JUDGE_DIMENSIONS, JUDGE_SCORE, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import (
@@ -26,7 +25,6 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     given_parts,
     grade,
 )
-from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.hooks import Grader
@@ -50,7 +48,7 @@ def open_state() -> BoundState:
 
 def grade_answer(row: Mapping[str, Any], response: object, judge: Grader | None) -> Record:
     state = open_state()
-    state.begin(ModelFacts(), restored=Restored(verdicts=judge))
+    state.verdicts = judge
     return grade(row, as_reply(response), state).record
 
 

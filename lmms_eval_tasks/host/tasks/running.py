@@ -47,7 +47,7 @@ from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
-from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
+from lmms_eval_tasks.utils.judge.client import LoggedVerdicts, check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import read_prepared
@@ -344,7 +344,9 @@ class TaskState(RunningTask):
             restored: What a finished run used.
         """
         self.facts, self.replies, self.drawn, self.is_heard = facts, replies, drawn or {}, False
-        self.verdicts: Grader | None = restored.verdicts if restored else None
+        self.verdicts: Grader | None = None
+        if restored and restored.verdicts is not None:
+            self.verdicts = LoggedVerdicts(restored.verdicts)
         if restored and restored.settings:
             self.settle(restored.settings, self.kwargs)
         asked = task_view.Asked(self.evaluation.clips_needed, facts.model, ahead)

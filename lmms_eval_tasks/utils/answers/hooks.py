@@ -141,11 +141,12 @@ class Restored:
     Attributes:
         settings: The settings of its task; None where those of the task's configuration, with the prompt that was
             asked, serve.
-        verdicts: What gives the verdicts of its judge again, as `LoggedVerdicts` does; None where none was asked.
+        verdicts: Each `Case` that its judge was asked, with the `Verdict`, in the log's order; None where none was
+            asked. Of equal cases each gets its own.
     """
 
     settings: TaskSettings | None = None
-    verdicts: Grader | None = None
+    verdicts: Sequence[tuple[Any, Any]] | None = None
 
 
 class RunningTask(ABC):
@@ -156,8 +157,6 @@ class RunningTask(ABC):
     Attributes:
         settings: The task's settings, of the type that `TaskKind.read_settings` returns.
         kwargs: The task's ``lmms_eval_specific_kwargs`` of today.
-        verdicts: Of a finished run, what gives a judge's verdicts again, by its method ``judge(case)``; None where
-            nothing was judged.
         ask: Writes the prompt of an item, as the task's kind says.
         grade: Grades a reply to an item, as the task's kind says.
         warn: What to log once all items are graded, as the task's kind says; None where nothing is.
@@ -168,7 +167,6 @@ class RunningTask(ABC):
     warn: Warn | None
     settings: Any
     kwargs: Mapping[str, Any]
-    verdicts: Grader | None
 
     @property
     @abstractmethod

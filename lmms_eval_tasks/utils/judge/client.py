@@ -101,7 +101,7 @@ NOT_JUDGED = "not judged in the run whose responses these are"
 
 
 class LoggedVerdicts:
-    """The verdicts of a finished run, given again to the same cases: `RunningTask.verdicts`.
+    """The verdicts of a finished run, given again to the same cases: `Restored.verdicts`.
 
     Args:
         verdicts: Cases and their verdicts in the log's order. Of equal cases each gets its own.
