@@ -97,16 +97,11 @@ def test_clips_are_decoded_in_one_place() -> None:
     for path in MODULES:
         place = path.relative_to(PACKAGE).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            decodes = (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "decode"
-                and not (
-                    all(isinstance(argument, ast.Constant) for argument in node.args)
-                    and {keyword.arg for keyword in node.keywords} <= {"encoding", "errors"}
-                )
-            )
-            if decodes and place not in DECODERS:
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "decode"):
+                continue
+            of_text = all(isinstance(argument, ast.Constant) for argument in node.args)
+            of_text &= {keyword.arg for keyword in node.keywords} <= {"encoding", "errors"}
+            if not of_text and place not in DECODERS:
                 wrong.append(f"{place}:{node.lineno}")
     assert not wrong, "\n".join(wrong)
 
