@@ -14,9 +14,10 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.references import published_controls
-from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, LEVEL, Floats, Strata
+from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, Floats, Strata
 from lmms_eval_tasks.utils.scoring.metrics import PAIR
 from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.shares import LEVEL
 
 UNSCORED = "incomplete or unscored"
 TWO_QUESTIONS = "with two questions, or other options"

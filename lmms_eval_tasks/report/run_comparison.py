@@ -58,8 +58,8 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     versions = ", ".join(sorted({run.versions.get(name, "?") for run in shown.values()}))
     named = ", ".join(f"run {number} {run.title}" for number, run in runs.items())
     tests = "exact McNemar tests, adjusted by Holm's method"
-    samples = {number: found for number, run in shown.items() if (found := run.sampled(run.tasks_of(name)))}
-    method = BY_STRATA if samples else METHOD
+    drawn = {number: found for number, run in shown.items() if (found := run.sampled(run.tasks_of(name)))}
+    method = BY_STRATA if drawn else METHOD
     table.signature = f"{named}; {name}, version {versions}; paired, {method}; {tests}"
     lines = list(_stands_on(compared))
     answers = {
@@ -69,7 +69,7 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     if any(answers.values()):
         numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answers.items())
         lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
-    for number, sampled in samples.items():
+    for number, sampled in drawn.items():
         lines.append(f"run {number} is a sample, {sampled}; scores are of common groups, weighted to the whole set")
     table.caption = "\n".join([*lines, *decided])
     effects = _detectable(compared, references)

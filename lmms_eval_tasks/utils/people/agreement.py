@@ -16,7 +16,6 @@ import numpy as np
 from lmms_eval_tasks.utils.people.responses import RIGHT, UNKNOWN, AskedQuestion, Key, Response, as_written
 from lmms_eval_tasks.utils.scoring.bootstrap import (
     DRAWS,
-    LEVEL,
     SEED,
     Counts,
     Floats,
@@ -26,6 +25,7 @@ from lmms_eval_tasks.utils.scoring.bootstrap import (
 )
 from lmms_eval_tasks.utils.scoring.compare import OTHER_KEY, Part
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.shares import LEVEL
 
 ONLY_PEOPLE = "only people answered"
 ONLY_RUN = "no person answered"
