@@ -9,7 +9,7 @@ lmms-eval makes and asks all requests at once and has no hook around that:
 - the model's `generate_until` (and `generate_each` where it has it) and the response cache's `execute`, `_lookup` and
   `_is_valid_response`: by `stages`, which has the requests go through its stages on every rank, and keeps what stands
   in place of an answer out of the cache;
-- a task's `build_all_requests`: by `dealing`, as `--limit` and `--offset` cannot say which documents are in a part of a
+- a task's `build_all_requests`: by `parts`, as `--limit` and `--offset` cannot say which documents are in a part of a
   run;
 - the `create` of the client of `openai` and `async_openai`, the threads of the one, and `maybe_forward_with_tool` of
   the other: by `servers`, to read all that a server says, and to keep each answer as it comes.
