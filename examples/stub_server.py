@@ -491,15 +491,12 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers requests by a player."""
+class JsonHandler(BaseHTTPRequestHandler):
+    """Answers with JSON, and logs nothing."""
 
-    player: ClassVar[Player]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        data = completion(as_text(self.player.reply(read_request(body)[0]))).encode()
-        self.send_response(200)
+    def answer(self, body: str, status: int = 200) -> None:
+        data = body.encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -507,6 +504,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+class PlayerHandler(JsonHandler):
+    """Answers requests by a player."""
+
+    player: ClassVar[Player]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.answer(completion(as_text(self.player.reply(read_request(body)[0]))))
 
 
 def main() -> None:
@@ -519,9 +526,9 @@ def main() -> None:
     if name not in PLAYERS:
         parser.error(f"Expected the folder build of {' or '.join(PLAYERS)} in a sample, but got {options.folder}.")
     address = urlsplit(options.url)
-    with Server((address.hostname or "localhost", address.port or 80), Handler) as server:
+    with Server((address.hostname or "localhost", address.port or 80), PlayerHandler) as server:
         # A build that starts meanwhile waits for its replies and is not refused.
-        Handler.player = player_of(options.folder)
+        PlayerHandler.player = player_of(options.folder)
         print(f"Playing all models of {name} at {options.url}", flush=True)
         server.serve_forever()
 

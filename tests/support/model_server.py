@@ -10,10 +10,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from stub_server import Server, completion
+from stub_server import JsonHandler, Server, completion
 
 PROMPT_TOKENS = 100
 Said = str | Mapping[str, Any]
@@ -41,13 +40,13 @@ class ModelServer(Server):
         return ["--model", "async_openai", "--model_args", arguments]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(JsonHandler):
     """What answers requests."""
 
     server: ModelServer
 
     def do_GET(self) -> None:
-        self._answer({"object": "list", "data": []})
+        self.answer(json.dumps({"object": "list", "data": []}))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -55,24 +54,13 @@ class Handler(BaseHTTPRequestHandler):
             said, tokens = self.server.say(len(self.server.bodies))
             self.server.bodies.append(body)
         if isinstance(said, Mapping) and "status" in said:
-            self._answer({"error": said}, said["status"])
+            self.answer(json.dumps({"error": said}), said["status"])
             return
         usage = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": tokens, "total_tokens": 0}
         reply = json.loads(completion(said if isinstance(said, str) else ""))
         if isinstance(said, Mapping):
             reply["choices"][0] |= said
-        self._answer({**reply, "usage": usage})
-
-    def _answer(self, reply: dict[str, Any], status: int = 200) -> None:
-        data = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.answer(json.dumps({**reply, "usage": usage}))
 
 
 @contextmanager

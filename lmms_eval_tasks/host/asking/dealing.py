@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from loguru import logger
 
@@ -20,9 +20,6 @@ from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
-
-if TYPE_CHECKING:
-    pass
 
 
 def deal_units(units: Sequence[Sequence[int]], cost: Callable[[Sequence[int]], float], hands: int) -> dict[int, int]:

@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import parse_arguments
 
-OURS = f"{__package__.partition('.')[0]}."
+OWN_MODULES = f"{__package__.partition('.')[0]}."
 """The beginning of the names of this package's modules."""
 FORMS = "answer_forms"
 """The attribute by which a model's class names the forms of its answers; without it they are words."""
@@ -33,7 +33,7 @@ SHOWS_CLIPS = "shows_clips"
 
 def is_ours(kind: type) -> bool:
     """Whether a class of models is, or is made from, one of this package."""
-    return any(base.__module__.startswith(OURS) for base in kind.__mro__)
+    return any(base.__module__.startswith(OWN_MODULES) for base in kind.__mro__)
 
 
 def own_models() -> list[str]:
@@ -41,7 +41,7 @@ def own_models() -> list[str]:
     from lmms_eval.models import MODEL_REGISTRY_V2
 
     names = MODEL_REGISTRY_V2.list_canonical_model_ids()
-    return [name for name in names if MODEL_REGISTRY_V2.resolve(name).class_path.startswith(OURS)]
+    return [name for name in names if MODEL_REGISTRY_V2.resolve(name).class_path.startswith(OWN_MODULES)]
 
 
 def find_class(model: str) -> Any:
