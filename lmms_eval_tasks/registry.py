@@ -248,14 +248,14 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
 
 
 @contextmanager
-def building(benchmark: str) -> Iterator[prepare.Build]:
+def building(benchmark: str, preparation: prepare.Preparation) -> Iterator[prepare.Build]:
     """Build a benchmark's folder; what was there is replaced only when the block ends without an error.
 
-    The block gets the build. Its ``add_split(split, rows, extra, clips, origin, progress)`` places a split's clips and
-    writes its table: ``extra`` has the benchmark's own columns and their types, and ``clips`` every clip that rows name
+    The block gets the build. Its ``add_split(split, rows, extra, clips, origin)`` places a split's clips and writes its
+    table: ``extra`` has the benchmark's own columns and their types, and ``clips`` every clip that rows name
     (``test/a.mp4``) and its file, which is linked; None, or a file that is not there, is a missing clip. A last
     argument may be `ClipOptions`, of `lmms_eval_tasks.api.release`. Its ``splits`` holds the `SplitManifest` of each
-    split that was added.
+    split that was added. ``preparation`` is what the benchmark's `prepare` got: groups that it removes are left out.
 
     Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
     of a benchmark runs at a time; another waits for it.
@@ -263,5 +263,5 @@ def building(benchmark: str) -> Iterator[prepare.Build]:
     Raises:
         InputError: nothing can be written to the data home, or a split cannot be added.
     """
-    with prepare.building(read_card(benchmark)) as build:
+    with prepare.building(read_card(benchmark), preparation) as build:
         yield build

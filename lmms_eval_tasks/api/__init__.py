@@ -13,7 +13,8 @@ from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.card import Card, Human, Row, SplitFacts
 from lmms_eval_tasks.utils.data.identity import Origin
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, read_removed
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, OfferedChoice
 from lmms_eval_tasks.utils.reporting.columns import Column, RunRecords
 from lmms_eval_tasks.utils.reporting.figure import share_plot
@@ -51,6 +52,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Panel",
+    "Preparation",
     "Problems",
     "Progress",
     "Record",
@@ -71,7 +73,6 @@ __all__ = [
     "hook",
     "no_progress",
     "read_prompt",
-    "read_removed",
     "read_rows",
     "share_plot",
 ]

@@ -22,12 +22,11 @@ from lmms_eval_tasks.api import (
     Inquiry,
     OfferedChoice,
     Origin,
-    Progress,
+    Preparation,
     Row,
     SplitManifest,
     TaskKind,
     building,
-    no_progress,
 )
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER, Masking, read_truth
 from lmms_eval_tasks.api.page import outcome_panel
@@ -42,13 +41,13 @@ CLIP_FOLDERS = ("", "videos")
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[
         str, typer.Option(help="Dataset on the hub, castbench_hf.jsonl, or a folder that holds it.")
     ] = CARD.hub_id,
     videos: Annotated[
         Path | None, typer.Option(help="Folder that holds the clips; scoring saved responses needs none.")
     ] = None,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare CaST-Bench; the clips are linked, not copied.
 
@@ -76,9 +75,9 @@ def prepare(
         places = [folder / clip.removeprefix(f"{SPLIT}/") for folder in folders]
         clips[clip] = next((place for place in places if place.is_file()), places[0] if places else None)
     origin = Origin(str(source), files, revision, tuple(warnings))
-    with building(CARD.name) as build:
+    with building(CARD.name, preparation) as build:
         options = ClipOptions(videos=videos, measure=frame_size)
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, options)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, options)
     return {SPLIT: build.splits[SPLIT]}
 
 

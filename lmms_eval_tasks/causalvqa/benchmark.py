@@ -33,8 +33,8 @@ from lmms_eval_tasks.api import (
     Inquiry,
     Metric,
     Origin,
+    Preparation,
     Problems,
-    Progress,
     Record,
     Row,
     RowForm,
@@ -43,7 +43,6 @@ from lmms_eval_tasks.api import (
     TaskKind,
     building,
     choice_grader,
-    no_progress,
 )
 from lmms_eval_tasks.api.forms import (
     Cell,
@@ -186,8 +185,8 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare CausalVQA, every split that the release holds.
 
@@ -214,11 +213,11 @@ def prepare(
                 remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
                 problems.add(file, what, remedy=remedy)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
-        with building(CARD.name) as build:
+        with building(CARD.name, preparation) as build:
             for split, (rows, origin) in found.items():
                 places = {row["clip"]: row["clip"].replace(f"{split}/", f"{split}/videos/", 1) for row in rows}
                 clips = {name: release.clip(place) for name, place in places.items()}
-                build.add_split(split, rows, COLUMNS, clips, origin, progress)
+                build.add_split(split, rows, COLUMNS, clips, origin)
     return {split: build.splits[split] for split in found}
 
 

@@ -15,7 +15,9 @@ from lmms_eval_tasks.report.series import SERIES
 from lmms_eval_tasks.runs.folder import Run, name_runs, read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Format, Output
+from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, prepared_benchmark
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 AllowIncompleteOption = Annotated[
     bool, typer.Option("--allow-incomplete", help="Also read interrupted runs, as far as they go.")
@@ -86,7 +88,11 @@ def command_of(
     """Give a command the options of a function, and of its docstring the first line and the examples."""
     signature = inspect.signature(function, eval_str=True)
     further = further or {}
-    own = [parameter for name, parameter in signature.parameters.items() if name not in ("progress", *further)]
+    own = [
+        parameter
+        for name, parameter in signature.parameters.items()
+        if name not in further and parameter.annotation not in (Preparation, Progress)
+    ]
     options = own + [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
         for name, (option, default) in further.items()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import read_tasks
 from lmms_eval_tasks.utils.core.errors import InputError, blame
 from lmms_eval_tasks.utils.core.output import show_progress
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups, RemovedRows, read_filter
-from lmms_eval_tasks.utils.data.prepare import preparing
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
 
@@ -31,16 +30,12 @@ prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into th
 
 def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
     """The subcommand that prepares a benchmark: the parameters of its `prepare`, `--replace` and `--without`."""
-    further: dict[str, tuple[Any, Any]] = {"replace": (REPLACE, False)}
-    if not (takes_it := "without" in inspect.signature(benchmark.prepare).parameters):
-        further["without"] = (WITHOUT, None)
 
-    def run(replace: bool, **options: Any) -> None:
-        path = None if takes_it else options.pop("without")
-        removed = _removed_rows(benchmark, read_filter(path)) if path else None
-        with show_progress() as progress, preparing(replace, removed):
+    def run(replace: bool, without: Path | None, **options: Any) -> None:
+        removed = _removed_rows(benchmark, read_filter(without)) if without else None
+        with show_progress() as progress:
             try:
-                splits = benchmark.prepare(**options, progress=progress)
+                splits = benchmark.prepare(Preparation(progress, replace, removed), **options)
             except (InputError, OSError, typer.Exit, typer.BadParameter):
                 raise
             except Exception as error:  # whatever somebody else's benchmark raises
@@ -48,7 +43,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
                 raise InputError(f"{benchmark.card.title}: preparation failed in its `prepare`: {why}") from error
         print_prepared(benchmark.name, splits)
 
-    return command_of(benchmark.prepare, run, further)
+    return command_of(benchmark.prepare, run, {"replace": (REPLACE, False), "without": (WITHOUT, None)})
 
 
 def _removed_rows(benchmark: Benchmark, removed: RemovedGroups) -> RemovedRows:

@@ -23,12 +23,11 @@ from lmms_eval_tasks.api import (
     Inquiry,
     OfferedChoice,
     Origin,
-    Progress,
+    Preparation,
     Row,
     SplitManifest,
     TaskKind,
     building,
-    no_progress,
 )
 from lmms_eval_tasks.api.answers import NO, VERDICT_READER, YES
 from lmms_eval_tasks.api.people import Scale
@@ -46,6 +45,7 @@ COLUMNS = {
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[
         Path,
         typer.Option(help=f"Folder with {QUESTIONS}, or such a file; {GRAPHS} lies beside it.", show_default=False),
@@ -53,7 +53,6 @@ def prepare(
     videos: Annotated[
         Path | None, typer.Option(help=f"Folder of the clips; by default {CLIPS} beside the questions.")
     ] = None,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare a CounterVQA set; the clips are linked, not copied.
 
@@ -76,8 +75,8 @@ def prepare(
     rows = make_rows(questions, graphs)
     clips = {row["clip"]: folder / row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
     origin = Origin(str(source), {file.name: file for file in (questions_file, graphs_file)})
-    with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, COLUMNS, clips, origin, progress)
+    with building(CARD.name, preparation) as build:
+        build.add_split(SPLIT, rows, COLUMNS, clips, origin)
     return {SPLIT: build.splits[SPLIT]}
 
 

@@ -25,15 +25,14 @@ from lmms_eval_tasks.api import (
     Benchmark,
     ChoiceForm,
     Origin,
+    Preparation,
     Problems,
-    Progress,
     Record,
     Row,
     RowForm,
     SplitManifest,
     TaskKind,
     building,
-    no_progress,
 )
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, PLAUSIBILITY_READER, SAYS_POSSIBLE
 from lmms_eval_tasks.api.clips import measure_motion
@@ -57,10 +56,10 @@ COLUMNS = {
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[
         str, typer.Option(help="IntPhys2.zip, the folder unpacked from it, or the dataset on the hub.")
     ] = CARD.hub_id,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare IntPhys 2, every split that the release holds.
 
@@ -97,14 +96,14 @@ def prepare(
         if not (found or problems):
             problems.add(FOLDERS["heldout"], "Expected clips NAME.mp4, but there is none.")
         problems.raise_if_any(f"{source} cannot be prepared", "nothing was written")
-        with building(CARD.name) as build:
+        with building(CARD.name, preparation) as build:
             for split, (rows, origin) in found.items():
                 places = find_clips(release, FOLDERS[split])
                 named = {row["clip"]: places.get(row["item_id"]) for row in rows}
                 clips = {clip: release.clip(found_at[0]) if found_at else None for clip, found_at in named.items()}
                 # Held-out clips are in no pair that is known.
                 options = ClipOptions(measure=measure_clip if split in METADATA else None)
-                build.add_split(split, rows, COLUMNS, clips, origin, progress, options)
+                build.add_split(split, rows, COLUMNS, clips, origin, options)
     return {split: build.splits[split] for split in found}
 
 

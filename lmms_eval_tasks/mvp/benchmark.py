@@ -37,8 +37,8 @@ from lmms_eval_tasks.api import (
     Human,
     InputError,
     Origin,
+    Preparation,
     Problems,
-    Progress,
     Record,
     Row,
     RowForm,
@@ -47,7 +47,6 @@ from lmms_eval_tasks.api import (
     TaskKind,
     building,
     choice_grader,
-    no_progress,
     read_prompt,
 )
 from lmms_eval_tasks.api.forms import Cell, ClipName, Key, RawText, ReleaseRow, mismatch, read_json_form
@@ -279,6 +278,7 @@ def _draw_pairs(asked: Sequence[Row]) -> list[RowPair]:
 
 
 def prepare(
+    preparation: Preparation,
     videos: Annotated[
         Path | None, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
     ] = None,
@@ -292,7 +292,6 @@ def prepare(
         int | None,
         typer.Option(help="Pair clips of one question at random, with this seed, in place of the released pairs."),
     ] = None,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare one split of MVP; videos are linked, or made of the sources' own downloads.
 
@@ -335,7 +334,7 @@ def prepare(
         # Columns that are not ours may have values that JSON does not know.
         read[f"{subset}/{split}"] = json.dumps(released, sort_keys=True, default=repr).encode()
         rows += read_items(subset, split, released, problems)
-        progress(f"{split}: reading annotations", done, len(subsets))
+        preparation.progress(f"{split}: reading annotations", done, len(subsets))
     if random_pairs is not None and not problems:
         rows, left = pair_at_random(rows, random_pairs)
         for row in left:
@@ -346,7 +345,7 @@ def prepare(
                 "answers that are no pair of the release."
             )
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
-    downloaded = find_raw_clips(folders, paths.values(), problems, progress)
+    downloaded = find_raw_clips(folders, paths.values(), problems, preparation.progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
     files = {clip: downloaded[path].file for clip, path in paths.items() if path in downloaded}
     clips = {
@@ -355,9 +354,9 @@ def prepare(
     }
     made = {clip for clip, kind in clips.items() if not isinstance(kind, Path | None)}
     origin = Origin(source, read, revision, problems.warnings(), own=random_pairs is not None)
-    with building(CARD.name) as build:
+    with building(CARD.name, preparation) as build:
         options = ClipOptions(bool(raw), made, files, videos)
-        build.add_split(split, rows, COLUMNS, clips, origin, progress, options)
+        build.add_split(split, rows, COLUMNS, clips, origin, options)
     return {split: build.splits[split]}
 
 

@@ -54,6 +54,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import HOME, describe, summarize_names
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 from lmms_eval_tasks.utils.submission.form import Built, OfficialForm, Table
 
@@ -183,8 +184,11 @@ def _check_version(file: str, version: str, problems: Problems) -> None:
 
 
 def _check_prepare(benchmark: Benchmark, problems: Problems) -> None:
-    for name in ("replace", "sample"):
-        if name in inspect.signature(benchmark.prepare).parameters:
+    parameters = inspect.signature(benchmark.prepare, eval_str=True).parameters
+    if [parameter.annotation for parameter in parameters.values()][:1] != [Preparation]:
+        problems.add("prepare", "Expected a Preparation as its first parameter, which it gives to `building`.")
+    for name in ("replace", "without", "sample"):
+        if name in parameters:
             what = f"Expected parameters of its own, but got {name}, which this package takes care of."
             problems.add("prepare", what)
 

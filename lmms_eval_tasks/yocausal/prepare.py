@@ -18,7 +18,7 @@ import typer
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, SplitManifest, building, no_progress, read_rows
+from lmms_eval_tasks.api import InputError, Origin, Preparation, Problems, Progress, SplitManifest, building, read_rows
 from lmms_eval_tasks.api.clips import ClipMotion, FrameCoder, FrameStream, measure_motion, most_symmetric, videos_below
 from lmms_eval_tasks.api.forms import Cell, Key, ReleaseRow, Text, mismatch, read_csv_form, read_json_form
 from lmms_eval_tasks.api.release import (
@@ -53,6 +53,7 @@ def own_columns() -> dict[str, Any]:
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
     from_videos: Annotated[
         Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
@@ -66,7 +67,6 @@ def prepare(
     labels: Annotated[
         Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
     ] = None,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare YoCausal, or any folder of videos in its form.
 
@@ -94,10 +94,10 @@ def prepare(
     if uncaptioned := [pair["item_id"] for pair in pairs if pair["caption"] is None]:
         count = f"{len(uncaptioned)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
         origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))
-    decoded = measure_pairs(pairs, clips, seconds, progress)
-    with building(CARD.name) as build:
+    decoded = measure_pairs(pairs, clips, seconds, preparation.progress)
+    with building(CARD.name, preparation) as build:
         options = ClipOptions(whole=True, decoded=decoded)
-        build.add_split(SPLIT, pairs, own_columns(), clips, origin, progress, options)
+        build.add_split(SPLIT, pairs, own_columns(), clips, origin, options)
     return {SPLIT: build.splits[SPLIT]}
 
 

@@ -38,6 +38,7 @@ from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer,
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.prediction_lines import QuestionText
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
@@ -49,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
-    prepare(str(write_release(tmp_path / "release", rows)))
+    prepare(Preparation(), str(write_release(tmp_path / "release", rows)))
     return docs_of(task_state("cast_bench"))
 
 

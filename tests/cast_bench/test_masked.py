@@ -20,6 +20,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.made import mask_boxes
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 SIZE, RATE, FRAMES = (160, 120), 12.5, 60
 BOXES = {"1": [20, 60, 60, 100], "2": "[30, 60, 70, 100]", "3": "[-1, -1, -1, -1]", "5": [100, 50, 140, 90]}
@@ -35,7 +36,7 @@ def prepare_release(folder: Path, *rows: dict[str, Any]) -> None:
     """Prepare questions about one clip."""
     write_release(folder, rows)
     write_numbered(folder / "sav_000001.mp4", FRAMES, SIZE)
-    prepare(str(folder))
+    prepare(Preparation(), str(folder))
 
 
 def answer_with(letter: str) -> str:

@@ -29,6 +29,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.hooks import Grader
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply, Limits, ReplyCache, Sampling, ServerError
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
@@ -207,7 +208,7 @@ def judge(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BothFo
 
 
 def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
-    prepare(str(write_release(tmp_path / "release", rows)))
+    prepare(Preparation(), str(write_release(tmp_path / "release", rows)))
     return docs_of(open_state())
 
 

@@ -34,6 +34,7 @@ from lmms_eval_tasks.cast_bench.report import references
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -53,7 +54,7 @@ def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
     ]
     write_release(tmp_path / "release", rows)
     write_clip(tmp_path / "release" / "videos" / "sav_000001.mp4", size=64)
-    prepared = prepare(str(tmp_path / "release"))["test"]
+    prepared = prepare(Preparation(), str(tmp_path / "release"))["test"]
     assert (prepared.rows, prepared.groups, prepared.clips, prepared.answers_withheld) == (3, 3, 2, False)
     first, other, second = rows_of_table()
     expected(json.dumps(first, indent=1))
@@ -66,17 +67,19 @@ def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
 def test_clips_are_found_where_they_lie_and_answers_may_be_withheld(tmp_path: Path) -> None:
     file = write_release(tmp_path / "release", [ROW])
     # Without a folder, saved responses can be scored.
-    assert len(prepare(str(file))["test"].missing) == 1
+    assert len(prepare(Preparation(), str(file))["test"].missing) == 1
     with at(tmp_path / "other"):
-        assert prepare(str(write_release(tmp_path / "withheld", [row(answer=None)])))["test"].answers_withheld
+        assert prepare(Preparation(), str(write_release(tmp_path / "withheld", [row(answer=None)])))[
+            "test"
+        ].answers_withheld
     (tmp_path / "else").mkdir()
     with pytest.raises(InputError, match=f"Expected clips such as {tmp_path}/else/sav_000001.mp4"):
-        prepare(str(file), tmp_path / "else")
+        prepare(Preparation(), str(file), tmp_path / "else")
     write_clip(tmp_path / "else" / "sav_000001.mp4")
-    assert prepare(str(file.parent), tmp_path / "else")["test"].missing == ()
+    assert prepare(Preparation(), str(file.parent), tmp_path / "else")["test"].missing == ()
     write_clip(tmp_path / "release" / "sav_000001.mp4")
     for source in (file, file.parent):
-        assert prepare(str(source))["test"].missing == ()
+        assert prepare(Preparation(), str(source))["test"].missing == ()
 
 
 SEVEN = {letter: f"Because {letter}." for letter in "ABCDEFG"}
@@ -111,7 +114,7 @@ def test_what_the_official_code_scores_is_prepared_with_a_warning_and_scored_ali
     # Rows that are odd beside others: asked twice, of no known type, with two options of one text.
     twice = {**ROW["options"], "D": "It was kicked."}
     rows += [ROW, ROW, row(question_type="Whence"), row(question="Other?", options=twice)]
-    prepared = prepare(str(write_release(tmp_path / "release", rows)))["test"]
+    prepared = prepare(Preparation(), str(write_release(tmp_path / "release", rows)))["test"]
     expected("\n".join(prepared.warnings))
     assert read_manifest(read_card("cast_bench")).splits["test"].warnings == prepared.warnings
     docs = rows_of_table()
@@ -148,7 +151,7 @@ def test_any_row_is_read_or_refused(changes: dict[str, Any], evidence: list[Any]
 
 def test_the_public_questions() -> None:
     source = oracle_path("cast_bench", "castbench_hf.jsonl")
-    prepared = prepare(str(source))["test"]
+    prepared = prepare(Preparation(), str(source))["test"]
     assert (prepared.rows, prepared.clips) == (80, 56)
     assert [warning for warning in prepared.warnings if warning.startswith(("Questions", "Evidence"))] == []
     table = load_table("cast_bench", "test", require_clips=False)

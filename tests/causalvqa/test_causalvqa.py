@@ -24,6 +24,7 @@ from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, read_manifest
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
@@ -40,7 +41,7 @@ def test_both_splits_from_every_shape_of_the_release(tmp_path: Path, expected: E
     tables: list[Any] = []
     for source in (release, tmp_path, copied, packed, bare):
         with at(tmp_path / "homes" / str(len(tables))):
-            prepared = prepare(source)
+            prepared = prepare(Preparation(), source)
             tables.append(load_table("causalvqa", "debug").to_list())
             test = load_table("causalvqa", "test")
             assert (test["answer"], test["difficulty"]) == ([None, None], ["hard", "hard"])
@@ -56,9 +57,9 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path) -> Non
     questions = [{**QUESTION, "qid": f"q{number}", "choices1": "1. a|2. b|3. b"} for number in range(7)]
     release = write_causalvqa(tmp_path, "debug", questions)
     (release / "SAMPLE.json").write_text('{"sample": true}')
-    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    sample = prepare(Preparation(), zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
     (release / "SAMPLE.json").unlink()
-    real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    real = prepare(Preparation(), zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
     equal = (
         "debug/debug_metadata.csv: questions with two equal options: 7 (q0 in choices1, q1 in choices1, "
         "q2 in choices1, q3 in choices1, q4 in choices1, … and 2 more)."
@@ -75,7 +76,7 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path) -> Non
     )
     assert load_table("causalvqa", "debug")["options"][0] == ["a", "b", "b"]
     (release / "debug" / "videos" / "a.mp4").write_bytes(b"no video")
-    assert prepare(release)["debug"].missing, "a clip that cannot be opened counts as missing"
+    assert prepare(Preparation(), release)["debug"].missing, "a clip that cannot be opened counts as missing"
 
 
 def items_of(**changes: str) -> list[dict[str, Any]]:
@@ -125,7 +126,7 @@ def test_refusals(tmp_path: Path, expected: Expected, monkeypatch: pytest.Monkey
     def refuse(what: str, *rows: Mapping[str, str], source: Path = release) -> None:
         if rows:
             write_causalvqa(tmp_path, "debug", rows)
-        messages.append(re.sub(r"[\d.]+ kB", "N kB", f"{what}: {refusal(prepare, source)}"))
+        messages.append(re.sub(r"[\d.]+ kB", "N kB", f"{what}: {refusal(prepare, Preparation(), source)}"))
 
     write_causalvqa(tmp_path, "test", [WITHHELD, {**WITHHELD, "qid": "q2", "renamed_video": "/etc/passwd"}])
     refuse(

@@ -14,6 +14,7 @@ from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.report.shortcut_tables import read_choice_sets
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
 WHERE: dict[str, Any] = {"interaction": "H2H", "level": "L1"}
@@ -56,13 +57,13 @@ def test_text_alone_is_worth_nothing_in_minimal_pairs(tmp_path: Path) -> None:
 
 def test_the_two_versions_of_a_question_and_withheld_keys(expected: Any, tmp_path: Path) -> None:
     other = {**QUESTION, "qid": "q2", "correct1": "2", "correct2": "2"}
-    prepare_causalvqa(write_causalvqa(tmp_path, "debug", [QUESTION, other]))
+    prepare_causalvqa(Preparation(), write_causalvqa(tmp_path, "debug", [QUESTION, other]))
     text = shown("causalvqa", "--split", "debug")
     # Nothing that always A says is right, so nothing can be removed. The other question's key is the same text in the
     # first version, and another in the second.
     assert rules(text)["always B"][1] == "75.0" and rules(text)["most frequent answer"][1] == "50.0"
     expected(text)
-    prepare_causalvqa(write_causalvqa(tmp_path / "withheld", "test", [WITHHELD]))
+    prepare_causalvqa(Preparation(), write_causalvqa(tmp_path / "withheld", "test", [WITHHELD]))
     # "it rolls" and "it stops" tie; of the other version "it halts", "it drops" and "it turns".
     expected(shown("causalvqa", "--split", "test"))
 

@@ -13,6 +13,7 @@ from releases import write_clip
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 
 def read_set(name: str) -> list[dict[str, Any]]:
@@ -37,7 +38,7 @@ def write_set(folder: Path, questions: list[Any], graphs: list[Any], clip: bool 
 
 def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: Path, expected: Expected) -> None:
     folder = write_set(tmp_path / "set", [LINKED, ABSENT, UNLINKED], [GRAPH])
-    prepare(folder / "questions.jsonl")
+    prepare(Preparation(), folder / "questions.jsonl")
     table = load_table("countervqa", "test")
     rows = table.remove_columns(["graph", "question", "explanation"]).to_list()
     expected("\n".join(map(json.dumps, rows)))
@@ -49,10 +50,10 @@ def test_a_question_may_ask_of_the_main_goal_that_it_or_the_graph_names(home: Pa
     of_graph = {name: value for name, value in OF_GOAL.items() if name not in ("goal", "outcome")}
     graph = {**GRAPH, "goal": "tea for two", "unlinked": [{"cause": "a2", "effect": "a3"}]}
     folder = write_set(tmp_path / "set", [ABSENT, OF_GOAL, {**of_graph, "id": "q5"}], [graph], clip=False)
-    assert [missing.clip for missing in prepare(folder)["test"].missing] == ["test/kitchen/one.mp4"]
+    assert [missing.clip for missing in prepare(Preparation(), folder)["test"].missing] == ["test/kitchen/one.mp4"]
     # Clips may lie elsewhere.
     write_clip(tmp_path / "elsewhere" / GRAPH["clip"])
-    assert prepare(folder, tmp_path / "elsewhere")["test"].missing == ()
+    assert prepare(Preparation(), folder, tmp_path / "elsewhere")["test"].missing == ()
     table = load_table("countervqa", "test")
     assert table["outcome"] == ["boils water", "a cup of tea", "tea for two"]
     assert (table["action"], table["level"]) == (["sneezes"] * 3, ["L3"] * 3)
@@ -64,7 +65,7 @@ def test_refusals(home: Path, tmp_path: Path, expected: Expected) -> None:
     messages = []
 
     def refuse(questions: list[Any], graphs: list[Any]) -> None:
-        messages.append(refusal(prepare, write_set(tmp_path / "set", questions, graphs, clip=False)))
+        messages.append(refusal(prepare, Preparation(), write_set(tmp_path / "set", questions, graphs, clip=False)))
 
     first, second = GRAPH["actions"][:2]
     refuse(
@@ -116,5 +117,5 @@ def test_refusals(home: Path, tmp_path: Path, expected: Expected) -> None:
     )
     for lost in ("graphs.jsonl", "questions.jsonl"):
         (tmp_path / "set" / lost).unlink()
-        messages.append(refusal(prepare, tmp_path / "set"))
+        messages.append(refusal(prepare, Preparation(), tmp_path / "set"))
     expected("\n".join(messages))

@@ -18,6 +18,7 @@ from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 pytestmark = pytest.mark.host
 
@@ -44,7 +45,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("cast") / "home"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
-        prepare(str(oracle_path("cast_bench", "castbench_hf.jsonl")))
+        prepare(Preparation(), str(oracle_path("cast_bench", "castbench_hf.jsonl")))
     return home
 
 

@@ -16,6 +16,7 @@ from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 pytestmark = pytest.mark.host
@@ -36,7 +37,7 @@ def prepared(home: Path) -> Path:
     rows = [row(question=f"Why {name}?", video=f"sav_{number // 2:06}.mp4") for number, name in enumerate(ANSWERS)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
-        prepare(str(write_release(home.parent / "release", rows)))
+        prepare(Preparation(), str(write_release(home.parent / "release", rows)))
     return home
 
 

@@ -25,6 +25,7 @@ from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.record import Record
 
 MODELS = ("GPT-4o", "Gemini 2.5 Flash", "InternVL2.5", "LLaVa-OneVision", "Perception-LM", "Qwen2.5VL")
@@ -38,9 +39,9 @@ Scores = dict[str, Any]
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("tables")
     with at(root / "home"):
-        prepare_causalvqa(write_causalvqa_release(root / "release", "GPT-4o"))
+        prepare_causalvqa(Preparation(), write_causalvqa_release(root / "release", "GPT-4o"))
         snapshot, videos = write_mvp_release(root / "release")
-        prepare_mvp(videos, str(snapshot), "mini")
+        prepare_mvp(Preparation(), videos, str(snapshot), "mini")
         yield root / "home"
 
 

@@ -18,6 +18,7 @@ from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.run_card import CARD
 from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 RESULTS = "20261121_results.json"
 RUN_CARD = f"20261121{CARD}"
@@ -107,7 +108,7 @@ def test_what_is_not_all_parts_of_one_run(tmp_path: Path, expected: Expected) ->
 
 
 def test_items_that_are_in_no_part_or_in_two_and_other_data(tmp_path: Path, home: Path, expected: Expected) -> None:
-    prepare(write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
+    prepare(Preparation(), write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
     parts = [write_part(tmp_path / str(part), part, 3, ITEMS + 2) for part in (1, 2, 3)]
     second = (parts[1] / LOG).read_text(encoding="utf-8").replace('"doc_id": 2,', '"doc_id": 0,')
     (parts[1] / LOG).write_text(second, encoding="utf-8")

@@ -22,6 +22,7 @@ from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.runs.folder import LoggedItem
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 RESULTS = "20261121_results.json"
@@ -63,7 +64,7 @@ def test_what_cannot_be_scored_again(tmp_path: Path, expected: Expected) -> None
 def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare(write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
+    prepare(Preparation(), write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
     run = logged(tmp_path / "run", lambda lines: [{**line, "filtered_resps": "A"} for line in lines])
     folder = find_benchmark("causalvqa").folder
     config = {**task_configs(folder)[TASK], "process_results": "hooks_beside_it.process_results"}
@@ -76,7 +77,7 @@ def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
 def test_a_task_is_read_with_the_prompt_that_its_log_names(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare(write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
+    prepare(Preparation(), write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
     # Which prompt was asked is past: a choice of today does not change it.
     monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter")
     today, other = (read_prompt(name).signature for name in ("mcq_letter", "mcq_options"))

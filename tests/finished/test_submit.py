@@ -24,6 +24,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 FIRST = {
@@ -120,7 +121,8 @@ def test_a_part_of_the_release_is_no_submission(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     prepare(
-        write_causalvqa(tmp_path / "release", "test", [question_row("1", "planning", "easy", (1, 2))], withheld=True)
+        Preparation(),
+        write_causalvqa(tmp_path / "release", "test", [question_row("1", "planning", "easy", (1, 2))], withheld=True),
     )
     write_hook_run(Path("run"), {"causalvqa_paired": choose("B")})
     shown = [refused("causalvqa", "run")]
@@ -210,7 +212,9 @@ def test_a_file_is_checked_against_what_is_prepared(
     shown = [refused("mvp", "run")]
     shown += [printed("validate", benchmark, Path("run", file)) for (benchmark, _), file in FILES.items()]
     shown.append(call("validate", "mvp", "none").err)
-    prepare(write_causalvqa(tmp_path / "release", "debug", [question_row("1", "planning", "easy", (5, 1))]))
+    prepare(
+        Preparation(), write_causalvqa(tmp_path / "release", "debug", [question_row("1", "planning", "easy", (5, 1))])
+    )
     of_test = Path("run", FILES["causalvqa", ""])
     shown.append(printed("validate", "causalvqa", of_test))
     Path("file").write_text(of_test.read_text("utf-8").replace("7_0", "1_0"))

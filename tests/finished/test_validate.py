@@ -17,6 +17,7 @@ from oracles import oracle_path
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.finished.submit import validate
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 PLAIN = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BENCHMARKS = ("causalvqa", "mvp", "intphys2", "cast_bench", "yocausal")
@@ -137,7 +138,7 @@ ORACLE = oracle_path("cast_bench")
 
 
 def test_public_predictions_and_metrics_are_valid(home: Path, tmp_path: Path) -> None:
-    prepare(str(ORACLE / "castbench_hf.jsonl"))
+    prepare(Preparation(), str(ORACLE / "castbench_hf.jsonl"))
     for file in sorted(ORACLE.glob("*_predictions.jsonl")):
         found = validate("cast_bench", file)
         assert (found.rows, found.empty) == (80, 0), file

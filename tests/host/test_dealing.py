@@ -30,7 +30,7 @@ from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.runs.run_files import Shard
 from lmms_eval_tasks.utils.data.home import absent_clips, clip_path
-from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS, make_table, preparing
+from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS, Preparation, make_table
 
 CLIPS = [Path(f"{number}.mp4") for number in range(12)]
 Questions = list[tuple[Encode, ...]]
@@ -236,8 +236,7 @@ def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatc
     assert {name: (seen[name], unseen[name]) for name in seen if seen[name] != unseen[name]} == {
         "causalvqa_paired, first clip": ("found", "not found")
     }
-    with preparing(replace=True):
-        prepare(write_causalvqa(tmp_path, "test", other, withheld=True))
+    prepare(Preparation(replace=True), write_causalvqa(tmp_path, "test", other, withheld=True))
     assert facts("causalvqa_paired")["causalvqa_paired, prepared data"] != before["causalvqa_paired, prepared data"]
 
 

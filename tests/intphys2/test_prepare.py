@@ -20,6 +20,7 @@ from lmms_eval_tasks.intphys2.card import KINDS, read_items
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -68,7 +69,7 @@ def test_a_release_with_three_splits(tmp_path: Path, expected: Expected) -> None
     held = sorted(named("held", number) for number in range(3))
     for name in held:
         write_clip(tmp_path / "HeldOut" / f"{name}.mp4", frames=2)
-    manifests = prepare(str(tmp_path))
+    manifests = prepare(Preparation(), str(tmp_path))
     assert {split: (one.rows, one.clips, one.answers_withheld) for split, one in manifests.items()} == {
         "debug": (12, 12, False),
         "main": (8, 8, False),
@@ -90,18 +91,18 @@ def test_each_way_of_naming_a_clip_and_an_archive_give_the_same(tmp_path: Path) 
         write_clip(root / "HeldOut" / f"{named('held')}.mp4", frames=2)
         for source in (str(root.parent), shutil.make_archive(str(root.parent), "zip", root.parent, "IntPhys2")):
             with at(root / "home"):
-                digests.add(tuple((split, one.table_sha256) for split, one in prepare(source).items()))
+                digests.add(tuple((split, one.table_sha256) for split, one in prepare(Preparation(), source).items()))
                 assert load_table("intphys2", "main")["item_id"][:] == [row["filename"] for row in scene(1)]
     assert [split for split, _ in digests.pop()] == ["main", "heldout"] and not digests
     shutil.rmtree(root / "Main")
-    assert list(prepare(str(root))) == ["heldout"], "held-out clips alone"
+    assert list(prepare(Preparation(), str(root))) == ["heldout"], "held-out clips alone"
 
 
 def test_refusals(tmp_path: Path, expected: Expected) -> None:
     release, messages = tmp_path / "IntPhys2", []
 
     def refuse(what: str, source: Path = release) -> None:
-        messages.append(f"{what}: {refusal(prepare, str(source))}")
+        messages.append(f"{what}: {refusal(prepare, Preparation(), str(source))}")
 
     release.mkdir()
     refuse("no release")
@@ -135,7 +136,7 @@ def test_refusals(tmp_path: Path, expected: Expected) -> None:
 def test_parts_that_are_not_named_are_unknown_and_other_places_have_their_own(tmp_path: Path) -> None:
     parts = ("env", "game_name", "Camera", "Difficulty")
     rows = [{name: cell for name, cell in row.items() if name not in parts} for row in scene(1)]
-    manifest = prepare(str(write_split(tmp_path, "Main", rows)))["main"]
+    manifest = prepare(Preparation(), str(write_split(tmp_path, "Main", rows)))["main"]
     table = load_table("intphys2", "main")
     assert set(table["camera"]) == set(table["difficulty"]) == {"unknown"}
     warnings = " ".join(manifest.warnings)

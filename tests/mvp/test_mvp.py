@@ -30,6 +30,7 @@ from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 HOI = SUBSETS[0]
 
@@ -49,7 +50,7 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
     for name in ("s_1_1", "s_1_2", "s_0_1", "s_0_2"):
         write_clip(videos / "pt" / f"{name}.mp4")
     rows = [first[1], second[0], first[0], second[1]]
-    prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
+    prepare(Preparation(), videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
     table = load_table("mvp", "mini")
     assert table["item_id"][:4] == ["s_1_2", "s_1_1", "s_0_1", "s_0_2"]
     assert table["answer"][:4] == ["B", "A", "A", "A"]
@@ -98,7 +99,7 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
         *mvp_pair("same", answer="left"),
     ]
     without = [{name: cell for name, cell in row.items() if name != "source"} for row in mvp_pair("x")]
-    prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows, SUBSETS[1]: without})))
+    prepare(Preparation(), videos, str(write_snapshot(tmp_path, "mini", {HOI: rows, SUBSETS[1]: without})))
     expected("\n".join(read_manifest(read_card("mvp")).splits["mini"].warnings[:6]))
     table = load_table("mvp", "mini", require_clips=False)
     assert table["source"][6:12] == ["pt", "unknown", "pt", "pt", "unknown", "unknown"]
@@ -151,14 +152,14 @@ def test_how_many_are_in_no_random_pair_is_said(tmp_path: Path, videos: Path) ->
     for row in (*rows, *alone, *other):
         write_clip(videos / row["video_path"].lstrip("/"))
     snapshot = str(write_snapshot(tmp_path, "mini", {HOI: [*rows, *alone, *other]}))
-    facts = prepare(videos, snapshot, random_pairs=0)["mini"]
+    facts = prepare(Preparation(), videos, snapshot, random_pairs=0)["mini"]
     # Of the other subsets each has one pair, and so has a question, and a source.
     assert (facts.groups, facts.rows) == (4, 8)
     left = [line for line in facts.warnings if "no random partner" in line]
     assert left[0] == f"mini/{HOI}: items for which no random partner is left: 4 (t_0_1, t_0_2, u_0_1, u_0_2)."
     assert [line.partition(" (")[0].rpartition(" ")[2] for line in left] == ["4", "2", "2", "2"]
     with pytest.raises(InputError, match="holds another set"):
-        prepare(videos, snapshot)
+        prepare(Preparation(), videos, snapshot)
 
 
 # Behaviour of the official function, read from facebookresearch/minimal_video_pairs@149e336 tasks/mvp/utils.py.

@@ -44,7 +44,7 @@ from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import is_readable
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.pictures import FrameCoder
-from lmms_eval_tasks.utils.data.prepare import place_clip
+from lmms_eval_tasks.utils.data.prepare import Preparation, place_clip
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -416,7 +416,7 @@ def scene(raw: Raw, run: int = 1) -> Path:
 def test_nine_downloads_end_in_no_missing_clip(originals: Path, raw: Raw, home: Path) -> None:
     assert set(SOURCES) == set(CLIPS)
     snapshot = str(originals / "snapshot")
-    facts = prepare(None, snapshot, raw=[option(raw)])["mini"]
+    facts = prepare(Preparation(), None, snapshot, raw=[option(raw)])["mini"]
     assert (facts.clips, facts.missing) == (2 * len(SOURCES), ())
     for source, paths in CLIPS.items():
         for path in paths:
@@ -428,7 +428,7 @@ def test_nine_downloads_end_in_no_missing_clip(originals: Path, raw: Raw, home: 
     # The folder of the clips themselves will do too.
     inside = {source: next(path for path in raw[source].iterdir()) for source in SOURCES if source != "clevrer"}
     entry = option({**inside, "clevrer": raw["clevrer"]}).replace(",pt=", ", pt=")
-    assert prepare(None, snapshot, raw=[entry])["mini"].missing == ()
+    assert prepare(Preparation(), None, snapshot, raw=[entry])["mini"].missing == ()
     assert contents(home) == first
 
 
@@ -456,7 +456,7 @@ def test_faults_that_are_seen_before_any_clip_is_decoded(
     messages = []
 
     def refuse(*options: str) -> None:
-        message = raised(lambda: prepare(None, str(originals / "snapshot"), raw=[*options]))
+        message = raised(lambda: prepare(Preparation(), None, str(originals / "snapshot"), raw=[*options]))
         messages.append(re.sub(r"byte [\d,]+,", "byte N,", message))
 
     (tmp_path / "pt").mkdir()
@@ -486,13 +486,13 @@ def test_what_cannot_be_decoded_leaves_what_was_there_and_what_was_converted_ser
     originals: Path, raw: Raw, home: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
     snapshot = str(originals / "snapshot")
-    prepare(None, snapshot, raw=[option({"grasp": raw["grasp"]})])
+    prepare(Preparation(), None, snapshot, raw=[option({"grasp": raw["grasp"]})])
     before = contents(home / "mvp")
     spoilt = {webm(raw): 40, scene(raw, 2) / "scene_100.png": 0}
     whole = {path: path.read_bytes() for path in spoilt}
     for path, size in spoilt.items():
         path.write_bytes(whole[path][:size])
-    expected(raised(lambda: prepare(None, snapshot, raw=[option(raw)])))
+    expected(raised(lambda: prepare(Preparation(), None, snapshot, raw=[option(raw)])))
     assert contents(home / "mvp") == before
     for path, content in whole.items():
         path.write_bytes(content)
@@ -506,6 +506,6 @@ def test_what_cannot_be_decoded_leaves_what_was_there_and_what_was_converted_ser
     monkeypatch.setattr(FrameCoder, "__enter__", begin)
     # Of six clips four had been converted.
     for split in ("mini", "full"):
-        assert prepare(None, snapshot, split, [option(raw)])[split].missing == () and len(begun) == 2
+        assert prepare(Preparation(), None, snapshot, split, [option(raw)])[split].missing == () and len(begun) == 2
     mini, full = (clip_path("mvp", f"{split}/ssv2/101.mp4") for split in ("mini", "full"))
     assert mini.samefile(full)

@@ -39,10 +39,10 @@ from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, desc
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.output import Number
-from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.identity import Origin, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import ATTRITION, AttritionStep, SetAttrition, write_attrition
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.reporting.drawing import FigureFile, figure_files, page_figures
 from lmms_eval_tasks.utils.reporting.figure import DotPlot, Figure
 from lmms_eval_tasks.utils.reporting.palette import HUES
@@ -375,9 +375,9 @@ def prepare(source: Path) -> None:
     strata = {"type": "planning", "difficulty": "hard"}
     row = {"group_id": "1", "question": "q", "options": ["a", "b"], "answer": "A", "clip": "debug/c", **strata}
     rows = [{"item_id": f"1_{n}", **row} for n in (0, 1)]
-    with building("causalvqa") as build:
+    with building("causalvqa", Preparation()) as build:
         columns = dict.fromkeys(strata, "string")
-        build.add_split("debug", rows, columns, {"debug/c": None}, Origin(str(source)), no_progress)
+        build.add_split("debug", rows, columns, {"debug/c": None}, Origin(str(source)))
 
 
 def test_a_built_set_shows_what_each_step_left_and_a_broken_file_is_refused(home: Path, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from lmms_eval_tasks.mvp import benchmark as mvp
 from lmms_eval_tasks.mvp.sample import SUBSETS, draw_subset
 from lmms_eval_tasks.registry import building, find_benchmark
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, Origin
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 
 def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample: bool = False) -> None:
@@ -24,8 +24,8 @@ def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample
     source.mkdir(parents=True, exist_ok=True)
     if sample:
         (source / SAMPLE_MARK).write_text("{}", encoding="utf-8")
-    with building(benchmark) as build:
-        build.add_split(split, filled, columns, clips, Origin(str(source)), no_progress)
+    with building(benchmark, Preparation()) as build:
+        build.add_split(split, filled, columns, clips, Origin(str(source)))
 
 
 def add_mvp_sample(pairs: int) -> None:

@@ -26,6 +26,7 @@ from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
 from lmms_eval_tasks.mvp.benchmark import CARD as MVP
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.utils.data.card import SplitFacts
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL
 from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
@@ -64,17 +65,17 @@ def taken_for_released() -> AbstractContextManager[object]:
 def _prepare_world(root: Path) -> None:
     test = [question_row("7", "planning", "medium", (1, 2)), question_row("8", "descriptive", "easy", (3, 4))]
     write_causalvqa(root, "debug", [question_row("1", "planning", "easy", (5, 1))])
-    prepare_causalvqa(write_causalvqa(root, "test", test, withheld=True))
+    prepare_causalvqa(Preparation(), write_causalvqa(root, "test", test, withheld=True))
     snapshot, videos = write_mvp(root, "mini", {subset: [(f"{kind}_1", kind)] for subset, kind in SUBSETS.items()})
-    prepare_mvp(videos, str(snapshot), "mini")
+    prepare_mvp(Preparation(), videos, str(snapshot), "mini")
     for name in HELD_OUT:
         write_clip(root / "intphys2" / "HeldOut" / f"{name}.mp4", frames=2)
-    prepare_intphys2(str(root / "intphys2"))
+    prepare_intphys2(Preparation(), str(root / "intphys2"))
     questions = [ROW, row(question="Why does it stop?"), row(question="Who pushed it?", answer="A")]
-    prepare_cast_bench(str(write_cast_bench(root / "cast", questions)))
+    prepare_cast_bench(Preparation(), str(write_cast_bench(root / "cast", questions)))
     release = write_yocausal(root / "yocausal", pairs=2)
     (release / "SAMPLE.json").unlink()
-    prepare_yocausal(str(release))
+    prepare_yocausal(Preparation(), str(release))
 
 
 def choose(letter: str) -> Answer:

@@ -29,6 +29,7 @@ from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.judge.client import LocalModel
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeReply
 
@@ -182,7 +183,7 @@ def test_clips_and_questions_that_are_tested_on_are_refused(training: Training, 
     (test / "graphs.jsonl").write_text(as_lines([GRAPH, {**GRAPH, "clip": "renamed.mp4"}]))
     (test / "questions.jsonl").write_text(as_lines([QUESTION, {**QUESTION, "id": "q7", "clip": "renamed.mp4"}]))
     refused += [training.refusal("sft", "--test", test)]
-    prepare(test)
+    prepare(Preparation(), test)
     refused += [training.refusal("sft"), training.refusal("grpo", "--ablation", "grpo-only")]
     expected("\n\n".join(refused))
 
@@ -196,7 +197,7 @@ def test_other_clips_of_a_test_do_no_harm(training: Training, expected: Expected
     second.write_text((test / "questions.jsonl").read_text())
     printed = [training.run("sft", "--dry-run", "--test", test, "--test", second)]
     assert training.trained_on().compared_with == (str(test), str(second))
-    prepare(write_set(folder / "prepared", frames=12, questions=other))
+    prepare(Preparation(), write_set(folder / "prepared", frames=12, questions=other))
     missing = write_set(folder / "missing", frames=10, questions=other)
     (missing / "clips" / "one.mp4").unlink()
     shutil.rmtree(training.out)
@@ -483,7 +484,7 @@ def test_no_teacher_is_paid_twice_or_for_a_clip_that_is_missing_or_tested_on(tra
             assert "wrong verdict" in cot(training, server)
             assert sorted(server.asked.values()) == [1, 2]
         server.bodies.clear()
-        prepare(training.source)
+        prepare(Preparation(), training.source)
         assert "clips of CounterVQA, split test" in cot(training, server)
         (training.source / "clips" / "one.mp4").unlink()
         assert "one.mp4" in cot(training, server) and not server.bodies
@@ -514,7 +515,7 @@ RESPONSES = (
 
 def test_a_question_about_a_goal_is_graded_and_can_be_trained_on(home: Path, tmp_path: Path) -> None:
     source = write_set(tmp_path / "set", questions=(GOAL_QUESTION,), graph=GOAL_GRAPH)
-    prepare(source)
+    prepare(Preparation(), source)
     row = load_table("countervqa", "test")[0]
     assert (row["outcome"], row["action"]) == (GOAL, NEVER)
     for response, expected in RESPONSES:

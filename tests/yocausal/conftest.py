@@ -10,6 +10,7 @@ from sample_runs import at
 from shared import made_once
 from yocausal_world import write_release
 
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.yocausal.prepare import prepare
 
 
@@ -19,7 +20,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def write(folder: Path) -> None:
         with at(folder / "home"):
-            prepare(str(write_release(folder / "release")))
+            prepare(Preparation(), str(write_release(folder / "release")))
 
     return made_once(tmp_path_factory, "yocausal", write)
 

@@ -27,6 +27,7 @@ from submission_world import taken_for_released
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.card import SplitFacts
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.people.baseline import score_study
 from lmms_eval_tasks.utils.people.responses import Response, read_human_responses
 from lmms_eval_tasks.yocausal.benchmark import STUDY
@@ -206,13 +207,13 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(
     assert labels["animal_1"]["vlm_causality"] is True and labels["general_2"]["vlm_causality"] is False
     lost = labels["human_1"]
     assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
-    prepare(str(release), labels=out)
+    prepare(Preparation(), str(release), labels=out)
     used = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
     assert used == {name: line["vlm_causality"] for name, line in labels.items()}
 
 
 def test_the_effect_of_the_tables_labels_needs_no_judge(release: Path) -> None:
-    prepare(str(release))
+    prepare(Preparation(), str(release))
     rows = [dict(row) for row in load_table("yocausal", "test", require_clips=False)]
     causal, other = (
         [row["motion"] for row in rows if row["vlm_causality"] is half and row["motion"] is not None]

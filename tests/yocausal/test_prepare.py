@@ -21,6 +21,7 @@ from yocausal_world import read_metadata, write_metadata
 
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.yocausal.prepare import prepare
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -35,7 +36,7 @@ def table() -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_the_release_as_a_table(release: Path, expected: Expected) -> None:
-    facts = prepare(str(release))["test"]
+    facts = prepare(Preparation(), str(release))["test"]
     assert (facts.rows, facts.groups, facts.clips, facts.missing, facts.warnings) == (8, 8, 16, (), ())
     assert facts.data_set.is_sample and not facts.answers_withheld
     rows = table()
@@ -60,7 +61,7 @@ def test_clips_are_found_by_any_path_that_the_metadata_may_give(release: Path) -
         for column, side in SIDES.items():
             entries[0][column] = path.format(side=side, name=f"{subset}_0001.mp4")
         write_metadata(release, subset, entries)
-    assert prepare(str(release))["test"].missing == ()
+    assert prepare(Preparation(), str(release))["test"].missing == ()
     rows = {row["item_id"]: row for row in table()}
     for subset in SUBSETS:
         for column, side in (("clip", "fwd"), ("clip_backward", "bwd")):
@@ -74,7 +75,7 @@ def test_each_clip_is_decoded_to_its_end_also_those_whose_motion_is_not_measured
     backward.unlink()
     # It opens and has its first frames.
     shutil.copy(CLIPS / "damaged_inside.mp4", backward)
-    (missing,) = prepare(str(release))["test"].missing
+    (missing,) = prepare(Preparation(), str(release))["test"].missing
     assert missing.reason == "unreadable" and missing.clip == table()[0]["clip_backward"]
 
 
@@ -85,14 +86,14 @@ def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path, ex
         '{"id": "animal_1", "vlm_causality": false, "human_discriminable": true}\n'
         '{"id": "animal_2", "vlm_causality": null}\n'
     )
-    assert "labels.jsonl" in prepare(str(release), labels=labels)["test"].source_sha256
-    messages = [refusal(prepare, str(release), labels=tmp_path / "none.jsonl")]
+    assert "labels.jsonl" in prepare(Preparation(), str(release), labels=labels)["test"].source_sha256
+    messages = [refusal(prepare, Preparation(), str(release), labels=tmp_path / "none.jsonl")]
     for text in (
         '{"id": "x", "vlm_causality": true}\n{"id": "animal_1", "vlm_causality": 1}\nno\n',
         '{"id": "animal_1", "vlm_causality": null}\n',
     ):
         labels.write_text(text)
-        messages.append(refusal(prepare, str(release), labels=labels))
+        messages.append(refusal(prepare, Preparation(), str(release), labels=labels))
     expected("\n".join(messages))
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
     assert table()[0]["human_discriminable"] is True
@@ -117,7 +118,7 @@ def test_own_videos_are_reversed_without_loss_and_the_same_each_time(
 ) -> None:
     captions = tmp_path / "captions.csv"
     captions.write_text("caption,file\nA ball falls,kitchen/a.mp4\n", encoding="utf-8")
-    facts = prepare(from_videos=videos, captions=captions)["test"]
+    facts = prepare(Preparation(), from_videos=videos, captions=captions)["test"]
     assert facts.warnings[0] == "1 of 2 pairs have no caption and can be scored with prompt=null only: general_b."
     rows = table()
     assert [(row["item_id"], row["subset"], row["category"], row["caption"]) for row in rows] == [
@@ -130,18 +131,18 @@ def test_own_videos_are_reversed_without_loss_and_the_same_each_time(
     written = contents(benchmark_dir("yocausal"))
     assert len([name for name in written if name.endswith(".mp4")]) == 5
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "other"))
-    prepare(from_videos=videos, captions=captions)
+    prepare(Preparation(), from_videos=videos, captions=captions)
     assert contents(benchmark_dir("yocausal")) == written
 
 
 def test_a_changed_video_or_length_is_written_anew(videos: Path) -> None:
     clips = []
     for seconds, frames in ((1.0, 8), (2.0, 16)):
-        prepare(from_videos=videos, seconds=seconds)
+        prepare(Preparation(), from_videos=videos, seconds=seconds)
         assert [row["frames"] for row in table()] == [frames, frames]
         clips.append([row["clip"] for row in table()])
     assert not set(clips[0]) & set(clips[1])
     assert len(list((benchmark_dir("yocausal") / "videos").rglob("*.mp4"))) == 4
     os.utime(videos / "b.mp4", ns=(1, 1))
-    prepare(from_videos=videos, seconds=2.0)
+    prepare(Preparation(), from_videos=videos, seconds=2.0)
     assert [row["clip"] == before for row, before in zip(table(), clips[1], strict=True)] == [False, True]

@@ -15,11 +15,11 @@ from lmms_eval_tasks.api import (
     Benchmark,
     InputError,
     Origin,
+    Preparation,
     Progress,
     SplitManifest,
     TaskKind,
     building,
-    no_progress,
 )
 from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER, VERDICT_READER
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER
@@ -97,6 +97,7 @@ class SetSize(str, Enum):
 
 
 def prepare(
+    preparation: Preparation,
     seed: Annotated[
         int | None,
         typer.Option(help="Make new scenes of this seed; the standard ones are of seed 0.", min=1, show_default=False),
@@ -112,7 +113,6 @@ def prepare(
         Path | None,
         typer.Option(help="Folder of a set made before: what another data home has of worlds.", show_default=False),
     ] = None,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare Worlds: run and render the scenes of the standard set, which comes with this package.
 
@@ -138,12 +138,14 @@ def prepare(
     if size is not None and seed is None:
         raise InputError("Expected --size with --seed alone: a set that is made already has its size.")
     if source is not None:
-        return _take(source, progress)
+        return _take(source, preparation)
     require_engine()
     # Only here: whoever prepares nothing needs no physics engine.
     from lmms_eval_worlds.drafts import RenderedClip, Shooting, known_facts, write_drafts
 
-    with building(CARD.name) as build:
+    progress = preparation.progress
+
+    with building(CARD.name, preparation) as build:
         work = build.folder / WORK
         drafts = _drafts(seed, size or SetSize.STANDARD, scenes, work, progress)
         facts = known_facts(drafts, work, progress)
@@ -162,7 +164,7 @@ def prepare(
             own=seed is not None or scenes is not None,
         )
         clips = {f"{SPLIT}/{clip.name}": RenderedClip(clip, shooting) for clip in asked}
-        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin)
         # Beside the table, so that they can be run again and given to others.
         write_drafts(drafts, build.folder / release.SCENES)
         write_file(build.folder / release.QUESTIONS, release.question_lines(questions))
@@ -179,16 +181,16 @@ def require_engine() -> None:
         )
 
 
-def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
+def _take(source: Path, preparation: Preparation) -> dict[str, SplitManifest]:
     """Prepare a set that was made before; its clips are linked, not copied, and nothing is run."""
     questions = release.read_questions(source)
     folder = release.clips_folder(source)
     files = {name: source / name for name in (release.QUESTIONS, release.SCENES) if (source / name).is_file()}
     read: dict[str, Path | bytes] = {**files, release.QUESTIONS: release.digested_questions(questions)}
     clips = {f"{SPLIT}/{question.clip}": folder / question.clip for question in questions}
-    with building(CARD.name) as build:
+    with building(CARD.name, preparation) as build:
         origin = Origin(str(source), read)
-        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin)
         for name, path in files.items():
             write_file(build.folder / name, path.read_bytes())
     return {SPLIT: build.splits[SPLIT]}

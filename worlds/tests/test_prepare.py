@@ -15,6 +15,7 @@ from commands import refusal
 from expected import Expected
 from small_worlds import Here, plain_clip, rolling
 
+from lmms_eval_tasks.api import Preparation
 from lmms_eval_tasks.api.release import as_lines, load_table
 from lmms_eval_worlds import benchmark as module
 from lmms_eval_worlds.benchmark import SetSize, prepare
@@ -57,13 +58,13 @@ def write_set(folder: Path) -> Path:
 
 
 def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path, home: Path) -> None:
-    first = prepare(source=write_set(tmp_path / "set"))[SPLIT]
+    first = prepare(Preparation(), source=write_set(tmp_path / "set"))[SPLIT]
     table, folder = load_table("worlds", SPLIT), home / CARD.name
     assert first.rows == len(table) and not first.missing and set(first.source_sha256) == {QUESTIONS, SCENES}
     assert set(table["scene"]) == {one.scene for one in sample_questions()}
     assert all(clip.startswith(f"{SPLIT}/") for clip in table["clip"])
     with at(tmp_path / "other") as other:
-        again = prepare(source=folder)[SPLIT]
+        again = prepare(Preparation(), source=folder)[SPLIT]
         assert (other / QUESTIONS).is_file()
     assert (again.table_sha256, again.source_sha256) == (first.table_sha256, first.source_sha256)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -80,9 +81,9 @@ def test_what_is_no_set_or_several_is_refused(
         {"source": source}, {"source": tmp_path / "empty"}, {"source": tmp_path, "seed": 3}, {"size": SetSize.SMALL},
         {"scenes": tmp_path / "none.jsonl"},
     ]  # fmt: skip
-    messages = [refusal(prepare, **given) for given in wrong]
+    messages = [refusal(prepare, Preparation(), **given) for given in wrong]
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    expected("\n".join([*messages, refusal(prepare, seed=1)]))
+    expected("\n".join([*messages, refusal(prepare, Preparation(), seed=1)]))
 
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
@@ -118,7 +119,7 @@ def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, 
     half = next(number for number, one in enumerate(lines) if one["task"] == "possible")
     lines = [lines[0] | {"wording": "first"}, lines[1] | {"answer": "Z"}, *lines[2:half], *lines[half + 1 :], lines[1]]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    expected(refusal(prepare, source=path.parent))
+    expected(refusal(prepare, Preparation(), source=path.parent))
     assert not (home / CARD.name).exists()
 
 
@@ -143,10 +144,10 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
     monkeypatch.setattr(filming, "Workers", lambda processes, renders: nullcontext(Here()))
     monkeypatch.setattr(filming, "make_clip", make)
     with pytest.raises(KeyboardInterrupt):
-        prepare(scenes=scenes)
+        prepare(Preparation(), scenes=scenes)
     assert not (home / CARD.name).exists() and len(filmed) == 4
     stops_at = -1
-    made = prepare(scenes=scenes)[SPLIT]
+    made = prepare(Preparation(), scenes=scenes)[SPLIT]
     assert len(filmed) == len(set(filmed)) == made.clips and not made.missing
     assert set(filmed) <= {clip.name for draft in own for clip in draft.clips}
     # Nobody expects as many items as the standard set has.
@@ -154,7 +155,7 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
     assert set(made.source_sha256) == {SCENES, "events", QUESTIONS}
     assert ((home / CARD.name) / SCENES).is_file() and not ((home / CARD.name) / "work").exists()
     # What is prepared is taken over: nothing is rendered again.
-    again = prepare(scenes=scenes)[SPLIT]
+    again = prepare(Preparation(), scenes=scenes)[SPLIT]
     assert len(filmed) == made.clips and again.table_sha256 == made.table_sha256
 
 
@@ -167,6 +168,6 @@ def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path)
     made = []
     for name in ("one", "other"):
         with at(tmp_path / name) as folder:
-            prepare(scenes=scenes)
+            prepare(Preparation(), scenes=scenes)
             made.append(contents(folder))
     assert made[0] == made[1] and {"manifest.json", "videos/standard/one.mp4"} <= made[0].keys()

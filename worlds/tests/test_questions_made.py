@@ -15,6 +15,7 @@ import pytest
 from commands import called
 from expected import Expected
 
+from lmms_eval_tasks.api import Preparation
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.release import write_file
 from lmms_eval_worlds.benchmark import prepare
@@ -251,7 +252,7 @@ def rules_above_chance(questions: Sequence[Question], folder: Path) -> list[str]
     write_file(folder / QUESTIONS, question_lines(questions))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(folder / "home"))
-        prepare(source=folder)
+        prepare(Preparation(), source=folder)
         (table,) = json.loads(called("bias", "worlds", "--format", "json"))["tables"]
     single = table["columns"].index("single accuracy")
     assert len(table["rows"]) >= 8

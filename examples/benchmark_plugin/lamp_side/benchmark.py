@@ -18,16 +18,14 @@ from lmms_eval_tasks.api import (
     InputError,
     Metric,
     Origin,
+    Preparation,
     Problems,
-    Progress,
     Record,
     RowForm,
     SplitFacts,
     SplitManifest,
     TaskKind,
     building,
-    no_progress,
-    read_removed,
     read_rows,
 )
 from lmms_eval_tasks.api.release import as_lines
@@ -67,9 +65,8 @@ class MinedPair(RowForm):
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
-    without: Annotated[Path | None, typer.Option(help="What a filter wrote: the pairs to leave out.")] = None,
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare the release."""
     file = source / "pairs.jsonl"
@@ -87,11 +84,9 @@ def prepare(
         )
     ]  # fmt: skip
     read = {file.name: file, "items": as_lines(rows).encode()}
-    removed = read_removed(without, CARD.name) if without else frozenset()
-    rows = [row for row in rows if row["group_id"] not in removed]
     clips = {row["clip"]: source / "videos" / row["clip"].removeprefix("test/") for row in rows}
-    with building(CARD.name) as build:
-        build.add_split("test", rows, {}, clips, Origin(str(source), read), progress)
+    with building(CARD.name, preparation) as build:
+        build.add_split("test", rows, {}, clips, Origin(str(source), read))
     return {"test": build.splits["test"]}
 
 

@@ -60,16 +60,16 @@ def rows_of(trio: Trio) -> list[api.Row]:
 
 
 def prepare(
+    preparation: api.Preparation,
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
-    progress: api.Progress = api.no_progress,
 ) -> dict[str, api.SplitManifest]:
     """Prepare the release."""
     file, issues = source / "trios.jsonl", api.Problems()
     rows = [row for _, trio in api.read_rows(file, Trio, issues) for row in rows_of(trio)]
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
     clips = {row[column]: source / "videos" / row[column].removeprefix("test/") for row in rows for column in CLIPS}
-    with api.building(CARD.name) as build:
-        build.add_split("test", rows, COLUMNS, clips, api.Origin(str(source), {file.name: file}), progress)
+    with api.building(CARD.name, preparation) as build:
+        build.add_split("test", rows, COLUMNS, clips, api.Origin(str(source), {file.name: file}))
     return {"test": build.splits["test"]}
 
 

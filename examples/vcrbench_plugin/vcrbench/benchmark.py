@@ -142,8 +142,8 @@ def row_of(question: Question) -> api.Row:
 
 
 def prepare(
+    preparation: api.Preparation,
     source: Annotated[Path, typer.Option(help="Folder or archive of data.json and videos/.", show_default=False)],
-    progress: api.Progress = api.no_progress,
 ) -> dict[str, api.SplitManifest]:
     """Prepare the release, as it is downloaded from the Hugging Face hub."""
     problems = api.Problems()
@@ -154,9 +154,9 @@ def prepare(
         clips = {row["clip"]: release.clip(row["clip"].replace("test/", "videos/", 1)) for row in rows}
         # Only what is asked tells the release: `data.json` may gain fields.
         asked = as_lines({name: row[name] for name in ("item_id", "goal", "answer", "clip")} for row in rows)
-        with api.building(CARD.name) as build:
+        with api.building(CARD.name, preparation) as build:
             origin = api.Origin(str(source), {"questions": asked.encode()})
-            build.add_split("test", rows, {"goal": "string", "steps": "string"}, clips, origin, progress)
+            build.add_split("test", rows, {"goal": "string", "steps": "string"}, clips, origin)
     return {"test": build.splits["test"]}
 
 

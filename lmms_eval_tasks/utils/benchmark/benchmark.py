@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal
 
 from lmms_eval_tasks.utils.answers.choice import EXTRACTOR, choice_grader
 from lmms_eval_tasks.utils.answers.hooks import DEFAULT, Ask, Grade, TaskSettings, Warn, ask_choice
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import datasets
 
     from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, Restored, RunningTask
+    from lmms_eval_tasks.utils.data.manifest import SplitManifest
+    from lmms_eval_tasks.utils.data.prepare import Preparation
     from lmms_eval_tasks.utils.people.baseline import HumanStudy
     from lmms_eval_tasks.utils.reporting.columns import Column, Layout, RunRecords
     from lmms_eval_tasks.utils.reporting.item_views import AnswerView, ItemView
@@ -203,8 +205,8 @@ class Benchmark:
             `data_files` name. It has ``benchmark`` and ``split``; with ``subset`` the task asks only the rows that have
             it in their column ``subset``, and ``kind`` says how it works.
         kinds: Kind to how its tasks work. A task's pointer names one; without it the first.
-        prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
-            ``progress``; it returns what was prepared by split.
+        prepare: Turns a raw release into prepared tables. A function that gets a `Preparation`, and whose further
+            parameters are typer options; it returns what was prepared by split.
         schema: Columns of its own in the prepared table, and their types; by default there are none.
         submission: The official form of its answers; None where there is none.
         no_submission: Why there is none.
@@ -229,7 +231,7 @@ class Benchmark:
     card: Card
     folder: Path
     kinds: Mapping[str, TaskKind]
-    prepare: Callable[..., Mapping[str, Any]]
+    prepare: Callable[Concatenate[Preparation, ...], Mapping[str, SplitManifest]]
     schema: Callable[[], Mapping[str, Any]] = dict
     submission: OfficialForm | None = None
     no_submission: str = ""

@@ -84,22 +84,8 @@ class RemovedRows:
         return any(row["group_id"] in self.by_part.get(part, ()) for part in parts)
 
 
-def read_removed(path: Path, task: str) -> frozenset[str]:
-    """The ids of the groups of a task that a filter removed, from the file that ``lmms-eval-tasks filter`` wrote.
-
-    Args:
-        path: The file.
-        task: Name of the task; groups of other tasks, which may have the same ids, stay.
-
-    Raises:
-        InputError: a line has another form; all problems at once.
-        OSError: the file cannot be read.
-    """
-    return read_filter(path).by_task.get(task, frozenset())
-
-
 def read_filter(path: Path) -> RemovedGroups:
-    """Read the groups that a filter removed, by task; errors as for `read_removed`."""
+    """Read the groups that a filter removed, by task; raises InputError with all lines of another form."""
     issues = Problems()
     lines = [line for _, line in read_rows(path, FilteredLine, issues, exact=False)]
     issues.raise_if_any(f"{path} is not what a filter wrote")

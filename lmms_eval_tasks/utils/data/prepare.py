@@ -8,18 +8,17 @@ import os
 import shutil
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import clear_parts, file_sha256, locked, remove, replacing, swap, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import HOME, count_bytes, quote, summarize_names
-from lmms_eval_tasks.utils.core.work import Progress, in_parallel
+from lmms_eval_tasks.utils.core.work import Progress, in_parallel, no_progress
 from lmms_eval_tasks.utils.data.card import Card, DataSet
 from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.home import (
@@ -56,25 +55,19 @@ Measure = Callable[[Path], Mapping[str, Any]]
 logger = logging.getLogger(__name__)
 
 
-class Choices(NamedTuple):
-    """Choices of the user for all builds: whether a set may replace another one, and which groups are left out."""
+@dataclass(frozen=True)
+class Preparation:
+    """What a call of `prepare` asks of every benchmark: its `prepare` gets it first, and gives it to `building`.
 
+    Attributes:
+        progress: shows how far the work is.
+        replace: whether a set may take the place of another one (`--replace`).
+        removed: the groups to leave out (`--without`).
+    """
+
+    progress: Progress = no_progress
     replace: bool = False
     removed: RemovedRows | None = None
-
-
-_USUAL = Choices()
-_CHOICES: ContextVar[Choices] = ContextVar("choices", default=_USUAL)
-"""A benchmark's `prepare` has no parameter for them, so that none can forget them."""
-
-
-@contextmanager
-def preparing(replace: bool = False, removed: RemovedRows | None = None) -> Iterator[None]:
-    token = _CHOICES.set(Choices(replace, removed))
-    try:
-        yield
-    finally:
-        _CHOICES.reset(token)
 
 
 def place_clip(clip: Clip | Path, target: Path, earlier: Iterable[Path]) -> None:
@@ -152,6 +145,7 @@ class Build:
     """One build of a benchmark's folder; made by `building`."""
 
     card: Card
+    preparation: Preparation
     folder: Path
     current: Path
     splits: dict[str, SplitManifest] = field(default_factory=dict)
@@ -164,16 +158,15 @@ class Build:
         extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | Path | None],
         origin: Origin,
-        progress: Progress,
         options: ClipOptions = _USUAL_CLIPS,
     ) -> None:
         import pyarrow as pa
 
-        card, placed = self.card, self.folder / "videos"
+        card, placed, progress = self.card, self.folder / "videos", self.preparation.progress
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         _check_rows(card, split, rows, extra)
-        warnings, removed = origin.warnings, _CHOICES.get().removed
+        warnings, removed = origin.warnings, self.preparation.removed
         if removed:
             kept = [row for row in rows if not removed.has(split, row)]
             if number := len(rows) - len(kept):
@@ -193,8 +186,8 @@ class Build:
         marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
         data_set = identify(card, split, table, origin, digests, marks)
         attrition = read_attrition(origin.source) if BUILT_MARK in marks else None
-        check_replacement(card, split, table, data_set, origin.source)
-        reasons = self._place(split, clips, progress, options)
+        check_replacement(card, split, table, data_set, origin.source, self.preparation.replace)
+        reasons = self._place(split, clips, options)
 
         clips_of_rows = [[row[name] for name in card.clip_columns] for row in rows]
         table = with_column(table, "clip_present", [reasons.keys().isdisjoint(of_row) for of_row in clips_of_rows])
@@ -235,14 +228,8 @@ class Build:
             attrition=attrition,
         )
 
-    def _place(
-        self,
-        split: str,
-        clips: Mapping[str, Clip | Path | None],
-        progress: Progress,
-        options: ClipOptions,
-    ) -> dict[str, Any]:
-        videos, earlier = self.folder / "videos", self.current / "videos"
+    def _place(self, split: str, clips: Mapping[str, Clip | Path | None], options: ClipOptions) -> dict[str, Any]:
+        videos, earlier, progress = self.folder / "videos", self.current / "videos", self.preparation.progress
         title = f"{self.card.title}, split {split}, cannot be prepared"
         present = {name: clip for name, clip in clips.items() if clip is not None}
         reasons: dict[str, Any] = dict.fromkeys(clips.keys() - present.keys(), "absent")
@@ -282,16 +269,16 @@ class Build:
 
 
 @contextmanager
-def building(card: Card) -> Iterator[Build]:
+def building(card: Card, preparation: Preparation) -> Iterator[Build]:
     """Build a benchmark's folder, as `registry.building` explains."""
     current = benchmark_dir(card.name)
     folder = writable_home() / f".{card.name}.building"
     with locked(current):
         folder.mkdir(exist_ok=True)
         clear_parts(folder, age=0)
-        build = Build(card, folder, current)
+        build = Build(card, preparation, folder, current)
         yield build
-        if (removed := _CHOICES.get().removed) and not build.items_left_out:
+        if (removed := preparation.removed) and not build.items_left_out:
             raise InputError(f"{removed.name} cannot be used: {card.title} has none of its groups.")
         _keep_other_splits(build)
         write_placeholder(folder / PLACEHOLDER)
@@ -302,7 +289,9 @@ def building(card: Card) -> Iterator[Build]:
         swap(folder, current)
 
 
-def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: DataSet, source: str) -> None:
+def check_replacement(
+    card: Card, split: str, table: pyarrow.Table, data_set: DataSet, source: str, replace: bool
+) -> None:
     """Refuse a split that would take the place of another set; say so where it may.
 
     A set is another one where an item that is prepared is not in it as it is, or where it is not the official release
@@ -328,7 +317,7 @@ def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: Da
     if not lost and (data_set.is_official or not held.is_official):
         return
     what = f"{held.text} from {earlier[split].source}"
-    if _CHOICES.get().replace:
+    if replace:
         logger.warning("%s, split %s: %s from %s replaces %s", title, split, data_set.text, source, what)
         return
     changed = (

@@ -59,6 +59,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 from lmms_eval_tasks.construct.engine.steps import Form, PipelineRow, Removed, read_form
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 from lmms_eval_tasks.utils.judge.replies import ServerError
 
@@ -511,7 +512,7 @@ def test_what_is_left_is_the_truth_in_the_released_form(built: BuildSample, home
         assert (beside["subject"], beside["question_start_time"]) == named
         assert beside["subject_boxes"] == first["bboxes_in_range"]
     assert len({item["answer"] for item in items}) > 1
-    (split,) = prepare(str(release)).values()
+    (split,) = prepare(Preparation(), str(release)).values()
     assert split.data_set.is_sample and set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}
     # Nothing but that it is not the published set.
     assert all(re.fullmatch(r"Expected \d+ \w+, but got \d+\.", warning) for warning in split.warnings)
@@ -543,7 +544,7 @@ def test_roles_that_are_not_of_the_release_are_refused(
         [{**first, "subject_boxes": {"1.5": "[1, 2, 3, 4]"}}, {**second, "subject_boxes": {"1": "1, 2"}}, *others],
     ):
         (tmp_path / "roles.jsonl").write_text(as_lines(lines))
-        said.append(refusal(prepare, str(tmp_path)))
+        said.append(refusal(prepare, Preparation(), str(tmp_path)))
     expected("\n\n".join(said))
     assert not (home / "cast_bench").exists()
 
@@ -554,7 +555,7 @@ def test_people_can_edit_what_the_instances_do(built: BuildSample, home: Path) -
     release = one.out / "release"
     assert one.played.player is not None
     names = one.played.player.truth["names"]
-    prepare(str(release / "descriptions"), videos=release / "videos")
+    prepare(Preparation(), str(release / "descriptions"), videos=release / "videos")
     rows = load_table("cast_bench", "test").to_list()
     assert [row["item_id"] for row in rows] == [f"sav_00000{number}_1" for number in range(3)]
     for row in rows:

@@ -31,6 +31,7 @@ from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.data.manifest import read_attrition
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.judge.replies import ServerError
 from lmms_eval_tasks.utils.people.baseline import LinkCounts
 
@@ -465,7 +466,7 @@ def test_level_three_asks_of_the_goal_that_the_model_finds_reached(
     assert {one["goal"] for one in third[True]} == goals
     assert {(one["outcome"], one["rule"], one["verdict"]) for one in third[True]} == {(None, "absent_goal", "yes")}
     check_set(tmp_path / "True")
-    prepare(tmp_path / "True")
+    prepare(Preparation(), tmp_path / "True")
     assert goals < set(load_table("countervqa", "test", require_clips=False)["outcome"])
     assert {(one["goal"], one["rule"]) for one in third[False]} == {(None, "absent")}
     problems = [step["problem"] for step in rows(tmp_path / "False" / "steps.jsonl") if step["role"] == "absent"]
@@ -541,7 +542,7 @@ def test_the_naive_baseline_writes_questions_from_the_annotations_alone(
     assert problems == {"unusable: 4 (outcome); 5 (goal); 6 (characters); 7 is one too many"}
     assert all(graph["links"] == graph["unlinked"] == [] for graph in rows(out / GRAPHS))
     assert check_set(out) == {"no rule": 12}
-    prepare(out)
+    prepare(Preparation(), out)
     assert load_table("countervqa", "test", require_clips=False)["outcome"].count("a meal") == 4
     # The paper's numbers, which are of another method, do not stand beside it.
     expected(shown(built))

@@ -39,6 +39,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.mvp.benchmark import SUBSETS, prepare
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 from lmms_eval_tasks.utils.judge.replies import ServerError
 
@@ -365,7 +366,7 @@ def test_a_set_of_two_categories_is_prepared_from_its_own_clips(tmp_path: Path, 
     assert warnings == [
         "There are no pairs of human_object_interactions and robot_object_interactions: their tasks have no items."
     ]
-    assert prepare(source=str(release), split="full")["full"].rows == 8
+    assert prepare(Preparation(), source=str(release), split="full")["full"].rows == 8
     table = pyarrow.parquet.read_table(home / "mvp" / "full.parquet").to_pylist()
     assert {row["subset"] for row in table} == set(categories) < set(SUBSETS)
     assert [row["options"][ord(row["answer"]) - ord("A")] for row in table] == ["a", "b"] * 4

@@ -25,6 +25,7 @@ from lmms_eval_tasks.train.stages import choices
 from lmms_eval_tasks.train.stages.choices import ChoiceSets
 from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.data.identity import Count
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 QUESTIONS = [question_row("7", "planning", "easy", (2, 4)), question_row("8", "descriptive", "hard", (5, 1))]
 
@@ -93,7 +94,7 @@ def test_trainings_ask_as_the_evaluation_does_and_reward_the_key(
 def prepare_set(source: Path) -> None:
     """Prepare such a set, of MVP with the subsets that it lacks."""
     if not (source / "README.md").exists():
-        prepare_causalvqa(source)
+        prepare_causalvqa(Preparation(), source)
         return
     missing = ("human_object_interactions", "robot_object_interactions")
     head, end, _ = (source / "README.md").read_text().rpartition("---")
@@ -101,7 +102,7 @@ def prepare_set(source: Path) -> None:
         shutil.copytree(source / "intuitive_physics", source / name)
         head += f"- config_name: {name}\n  data_files:\n  - split: mini\n    path: {name}/mini-*.parquet\n"
     (source / "README.md").write_text(head + end)
-    prepare_mvp(source.parent / "videos", str(source))
+    prepare_mvp(Preparation(), source.parent / "videos", str(source))
 
 
 @SETS

@@ -25,7 +25,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import FullDisk, file_sha256, name_full_disk, swap
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, home, media_path, read_manifest, table_path
-from lmms_eval_tasks.utils.data.prepare import preparing
+from lmms_eval_tasks.utils.data.prepare import Preparation
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -78,14 +78,14 @@ def test_a_home_that_cannot_be_written_is_refused_at_once(
     messages = []
     for place in ("/proc", "file", "file/below", "/dev/null"):
         monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / place))
-        messages.append(refusal(prepare, release))
+        messages.append(refusal(prepare, Preparation(), release))
     expected("\n".join(messages))
 
 
 def test_what_is_not_prepared_or_was_tampered_with_is_refused(tmp_path: Path, expected: Expected) -> None:
     messages = [unusable("test")]
     release = write_causalvqa(tmp_path, "debug", [QUESTION])
-    prepare(release)
+    prepare(Preparation(), release)
     messages.append(unusable("test"))
     table = table_path("causalvqa", "debug")
     for spoil in (lambda: table.write_bytes(table.read_bytes()[:-9]), table.unlink):
@@ -99,7 +99,7 @@ def test_what_is_not_prepared_or_was_tampered_with_is_refused(tmp_path: Path, ex
 
 def test_a_clip_that_has_gone_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected) -> None:
     release = write_causalvqa(tmp_path, "debug", [QUESTION])
-    prepare(release)
+    prepare(Preparation(), release)
     first, second = load_table("causalvqa", "debug"), load_table("causalvqa", "debug")
     assert media_path("causalvqa", first[0]) == clip_path("causalvqa", "debug/a.mp4")
     assert first._fingerprint == second._fingerprint
@@ -115,7 +115,7 @@ def test_a_clip_that_has_gone_since(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert media_path("causalvqa", table[0]) == benchmark_dir("causalvqa") / "placeholder.mp4"
     # The same release prepared again is looked at again.
     away.rename(clip)
-    prepare(release)
+    prepare(Preparation(), release)
     assert manifest.read_bytes() == before and load_table("causalvqa", "debug")["clip_present"] == [True, True]
 
 
@@ -123,7 +123,10 @@ def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for split in ("debug", "test"):
-        prepare(write_causalvqa(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]))
+        prepare(
+            Preparation(),
+            write_causalvqa(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]),
+        )
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     search = home_module.absent_clips
     searches: list[str] = []
@@ -149,8 +152,8 @@ def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
 OTHER = {**QUESTION, "qid": "q9"}
 
 
-def prepared(tmp_path: Path, *questions: Row) -> Path:
-    prepare(write_causalvqa(tmp_path, "debug", list(questions)))
+def prepared(tmp_path: Path, *questions: Row, replace: bool = False) -> Path:
+    prepare(Preparation(replace=replace), write_causalvqa(tmp_path, "debug", list(questions)))
     return benchmark_dir("causalvqa")
 
 
@@ -192,8 +195,7 @@ def test_a_table_that_is_replaced_while_it_is_read_is_read_again(
 ) -> None:
     current = prepared(tmp_path, QUESTION, OTHER)
     shutil.copytree(current, home / "two_questions", symlinks=True)
-    with preparing(replace=True):
-        prepared(tmp_path / "again", QUESTION)
+    prepared(tmp_path / "again", QUESTION, replace=True)
     swaps: list[Path] = []
 
     def swapped_meanwhile(path: Path) -> str:

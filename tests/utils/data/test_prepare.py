@@ -30,7 +30,7 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, Origin, find_marks, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.prepare import measure_clips, preparing
+from lmms_eval_tasks.utils.data.prepare import Preparation, measure_clips
 
 OTHER = {**QUESTION, "qid": "q9"}
 pytestmark = pytest.mark.usefixtures("home")
@@ -54,30 +54,30 @@ def held() -> tuple[int, SetKind]:
 def test_another_set_is_refused_with_the_reason_and_taken_where_that_is_allowed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, expected: Expected
 ) -> None:
-    prepare(release(tmp_path / "one", QUESTION))
+    prepare(Preparation(), release(tmp_path / "one", QUESTION))
     others = [release(tmp_path / "two", OTHER), release(tmp_path / "three", {**QUESTION, "question": "What else?"})]
-    expected("\n".join(refusal(prepare, one) for one in others))
+    expected("\n".join(refusal(prepare, Preparation(), one) for one in others))
     assert facts().source.endswith("one/CausalVQA")
-    with caplog.at_level(logging.WARNING), preparing(replace=True):
-        prepare(others[0])
+    with caplog.at_level(logging.WARNING):
+        prepare(Preparation(replace=True), others[0])
     assert facts().source.endswith("two/CausalVQA")
     assert "replaces data that is not known to be the official release from" in caplog.text
-    assert "holds another set" in refusal(prepare, others[1])
-    with pytest.raises(InputError, match="which sample data never replaces"), preparing(replace=True):
-        prepare(release(tmp_path / "sample", QUESTION, sample=True))
+    assert "holds another set" in refusal(prepare, Preparation(), others[1])
+    with pytest.raises(InputError, match="which sample data never replaces"):
+        prepare(Preparation(replace=True), release(tmp_path / "sample", QUESTION, sample=True))
 
 
 def test_the_same_set_and_more_of_it_replace_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = release(tmp_path, QUESTION)
     clip = source / "debug" / "videos" / "a.mp4"
     clip.write_bytes(b"no video")
-    assert prepare(source)["debug"].missing
+    assert prepare(Preparation(), source)["debug"].missing
     clip.unlink()
-    assert prepare(source)["debug"].missing
+    assert prepare(Preparation(), source)["debug"].missing
     release(tmp_path, QUESTION)
-    assert not prepare(source)["debug"].missing
-    prepare(release(tmp_path / "more", QUESTION, OTHER))
-    prepare(release(tmp_path / "test", {**QUESTION, "correct1": "", "correct2": ""}, split="test"))
+    assert not prepare(Preparation(), source)["debug"].missing
+    prepare(Preparation(), release(tmp_path / "more", QUESTION, OTHER))
+    prepare(Preparation(), release(tmp_path / "test", {**QUESTION, "correct1": "", "correct2": ""}, split="test"))
     assert set(read_manifest(read_card("causalvqa")).splits) == {"debug", "test"} and held()[0] == 4
     assert caplog.text == ""
 
@@ -85,14 +85,14 @@ def test_the_same_set_and_more_of_it_replace_nothing(tmp_path: Path, caplog: pyt
 def test_real_data_replaces_a_sample_and_says_so_and_any_set_a_damaged_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    prepare(release(tmp_path / "sample", QUESTION, sample=True))
-    prepare(release(tmp_path / "another sample", OTHER, sample=True))
+    prepare(Preparation(), release(tmp_path / "sample", QUESTION, sample=True))
+    prepare(Preparation(), release(tmp_path / "another sample", OTHER, sample=True))
     assert held() == (2, SetKind.SAMPLE) and caplog.text == ""
     with caplog.at_level(logging.WARNING):
-        prepare(release(tmp_path / "real", QUESTION))
+        prepare(Preparation(), release(tmp_path / "real", QUESTION))
     assert held() == (2, SetKind.UNKNOWN) and "replaces the sample data" in caplog.text
     (benchmark_dir("causalvqa") / "debug.parquet").write_bytes(b"PAR1")
-    prepare(release(tmp_path / "two", OTHER))
+    prepare(Preparation(), release(tmp_path / "two", OTHER))
     assert facts().source.endswith("two/CausalVQA")
 
 
@@ -102,10 +102,12 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
     monkeypatch.setitem(CARD.splits, "debug", SplitFacts(items=2, groups=1))
     source = release(tmp_path / "one", QUESTION)
     with taken_for_released():
-        prepare(source)
+        prepare(Preparation(), source)
     assert held() == (2, SetKind.OFFICIAL)
     mark_as_built(source)
-    assert "this one is a set of one's own, 2 items; the new set has its items" in refusal(prepare, source)
+    assert "this one is a set of one's own, 2 items; the new set has its items" in refusal(
+        prepare, Preparation(), source
+    )
 
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
@@ -160,8 +162,8 @@ def found_to_be(source: Path | str, levels: tuple[str, ...] = LEVELS, **origin: 
         for at, level in enumerate(levels)
     ]
     schema = find_benchmark("causalvqa").schema()
-    with preparing(replace=True), building("causalvqa") as build:
-        build.add_split("test", rows, schema, {"test/a.mp4": None}, Origin(str(source), **origin), no_progress)
+    with building("causalvqa", Preparation(replace=True)) as build:
+        build.add_split("test", rows, schema, {"test/a.mp4": None}, Origin(str(source), **origin))
     return read_manifest(read_card("causalvqa")).splits["test"].data_set
 
 
@@ -181,8 +183,8 @@ def test_rows_that_cannot_be_asked_graded_or_written_are_refused_all_at_once(exp
     ]  # fmt: skip
 
     def add() -> None:
-        with building("causalvqa") as build:
-            build.add_split("test", rows, {"type": "string"}, {}, Origin("release"), no_progress)
+        with building("causalvqa", Preparation()) as build:
+            build.add_split("test", rows, {"type": "string"}, {}, Origin("release"))
 
     expected(refusal(add))
     assert not benchmark_dir("causalvqa").exists()

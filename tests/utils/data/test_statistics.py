@@ -17,6 +17,7 @@ from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.report.prepared_tables import length_figure
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_seconds
+from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.data.survey import StratumStatistics, split_statistics
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -40,7 +41,7 @@ def test_each_stratum_and_all(tmp_path: Path) -> None:
     assert clip_seconds(write_clip(tmp_path / "a.mp4", frames=12)) == pytest.approx(1.5)
     (tmp_path / "b.mp4").write_bytes(b"no video")
     assert clip_seconds(tmp_path / "b.mp4") is None and clip_seconds(tmp_path / "c.mp4") is None
-    prepare(write_release(tmp_path))
+    prepare(Preparation(), write_release(tmp_path))
     descriptive, planning, every = split_statistics(read_card("causalvqa"), "debug", no_progress)
     # Eight words, "what" three times among them; the options have seven others, two each.
     assert descriptive == StratumStatistics(("descriptive", "easy"), 2, 1, 0, 1.0, 1.0, 8.0, 2.0, 13)
@@ -49,7 +50,7 @@ def test_each_stratum_and_all(tmp_path: Path) -> None:
 
 
 def test_the_lengths_of_clips_are_drawn_by_type(tmp_path: Path) -> None:
-    prepare(write_release(tmp_path))
+    prepare(Preparation(), write_release(tmp_path))
     lengths = length_figure("causalvqa", "debug", split_statistics(read_card("causalvqa"), "debug", no_progress))
     lines = {line.label: [(mark.x, mark.score.value) for mark in line.marks] for line in lengths.lines}
     assert list(lines) == ["descriptive", "planning", "all"]
@@ -72,14 +73,14 @@ def test_the_lengths_of_clips_are_drawn_by_type(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("hundred_columns")
 def test_check_sets_them_beside_the_paper(tmp_path: Path, expected: Expected) -> None:
     """MVP's 8.1 words are a mean of candidates, and its 2,355 counts the words of questions and answers."""
-    prepare(write_release(tmp_path))
-    prepare(write_release(tmp_path / "withheld", "test"))
+    prepare(Preparation(), write_release(tmp_path))
+    prepare(Preparation(), write_release(tmp_path / "withheld", "test"))
     candidates = {"candidates": "['to the left side', 'right']"}
     pairs = {subset: mvp_pair(f"{subset}_x", **candidates) for subset in SUBSETS}
     for pair in pairs.values():
         pair[0] |= {**candidates, "answer": "to the left side"}
     write_clip(tmp_path / "pt" / f"{SUBSETS[0]}_x_1.mp4")
-    prepare_mvp(source=str(write_snapshot(tmp_path, "full", pairs)), split="full", videos=tmp_path)
+    prepare_mvp(Preparation(), source=str(write_snapshot(tmp_path, "full", pairs)), split="full", videos=tmp_path)
     pages = [CliRunner().invoke(app, ["check", name, "--stats"]).stdout for name in ("causalvqa", "mvp")]
     shown = [page[page.index("clips and questions") : page.index("Installed")] for page in pages]
     expected("\n".join(line.rstrip() for line in "".join(shown).splitlines()))

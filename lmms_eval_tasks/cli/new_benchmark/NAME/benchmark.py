@@ -17,13 +17,12 @@ from lmms_eval_tasks.api import (
     Card,
     InputError,
     Origin,
+    Preparation,
     Problems,
-    Progress,
     SplitFacts,
     SplitManifest,
     TaskKind,
     building,
-    no_progress,
 )
 from lmms_eval_tasks.api.forms import ClipName, Key, OneOf, ReleaseRow, Text, read_csv_form
 
@@ -55,8 +54,8 @@ class Annotation(ReleaseRow):
 
 
 def prepare(
+    preparation: Preparation,
     source: Annotated[Path, typer.Option(help="Folder of annotations.csv and videos/.", show_default=False)],
-    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare annotated clips."""
     file = source / "annotations.csv"
@@ -81,8 +80,8 @@ def prepare(
         for annotation in sorted(annotations, key=lambda annotation: annotation.pair)
     ]
     clips = {f"test/{annotation.clip}": source / "videos" / annotation.clip for annotation in annotations}
-    with building(CARD.name) as build:
-        build.add_split("test", rows, {}, clips, Origin(str(source), {file.name: content}), progress)
+    with building(CARD.name, preparation) as build:
+        build.add_split("test", rows, {}, clips, Origin(str(source), {file.name: content}))
     return {"test": build.splits["test"]}
 
 
