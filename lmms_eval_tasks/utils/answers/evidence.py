@@ -348,7 +348,7 @@ def grade_evidence(
     if record.outcome is not Outcome.UNPARSED:
         return record
     why = why_unread(reply) or UnparsedReason.NO_OPTION
-    return replace(record, detail=prediction.unread, unparsed_reason=why)
+    return replace(record, detail=diagnosis.unread, unparsed_reason=why)
 
 
 def _grounding_reason(

@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import Any, NamedTuple, SupportsIndex, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import json_repair
 
@@ -32,11 +32,11 @@ MAX_ANSWER = 100_000
 
 The task's 2,048 tokens are about 8,000, and the longest answer of the public predictions has 3,421.
 """
-MAX_REPAIR = 10_000
-"""A longer text is not repaired. The task's 2,048 tokens are about 8,000."""
-LOOKS = 20
-"""How often the repair may look at a character on average. A broken answer takes 2 or 3, and what takes more can take
-quadratic time."""
+MAX_REPAIR = 2_000
+"""Characters of the longest broken object that is repaired: the time of a repair can grow with the square of them.
+
+No public answer needs a repair: what is cut off is closed, and what Python wrote is read as that.
+"""
 _MAX_REPAIR_DEPTH = 24
 _MAX_REPAIR_OBJECTS = 64
 _MAX_SLOT = 5_000
@@ -99,11 +99,14 @@ def first_answer(text: str) -> AnswerObject | None:
 
 
 def last_answer(text: str) -> AnswerObject | None:
-    """The answer object that a careful reader takes: the last one, mended where it is broken, or None."""
+    """The answer object that a careful reader takes: the last one, mended where it is broken, or None.
+
+    Where all are broken and the last of them has more than `MAX_REPAIR` characters, it is too long.
+    """
     body = answer_part(text)[0] or text
     if len(body) > MAX_ANSWER:
         return None
-    repaired = False
+    broken = ""
     keyed = [part for part in _objects(body) if _is_answer(part)]
     for part in reversed(keyed[-_PARTS_TRIED:]):
         # From the last brace that opens an answer object.
@@ -113,11 +116,11 @@ def last_answer(text: str) -> AnswerObject | None:
             if value is not None and _is_answer(value):
                 return AnswerObject(value, _is_standard(candidate), last=True)
         value = _close(inner) or _read_literal(part)
-        if value is None and not repaired:
-            value, repaired = _repair(inner), True
+        if value is None and not broken:
+            value, broken = _repair(inner), inner
         if value is not None and _is_answer(value):
             return AnswerObject(value, strict=False, last=True)
-    return None
+    return AnswerObject({}, strict=False, last=True, too_long=True) if len(broken) > MAX_REPAIR else None
 
 
 def _is_answer(value: Container[Any]) -> bool:
@@ -240,35 +243,11 @@ def _close(text: str) -> dict[Any, Any] | None:
     return read_json(text[:cut] + closers)
 
 
-class _WatchedText(str):
-    """A text that can be looked at only so often; slices and sums of it count with it."""
-
-    looks: list[int]
-
-    def __new__(cls, text: str, looks: list[int]) -> _WatchedText:
-        watched = super().__new__(cls, text)
-        watched.looks = looks
-        return watched
-
-    def __getitem__(self, place: SupportsIndex | slice[Any, Any, Any]) -> str:
-        part = super().__getitem__(place)
-        self.looks[0] -= len(part)
-        if self.looks[0] < 0:
-            raise OverflowError
-        return _WatchedText(part, self.looks) if len(part) > 1 else part
-
-    def __add__(self, other: str) -> str:
-        return _WatchedText(super().__add__(other), self.looks)
-
-    def __radd__(self, other: str) -> str:
-        return _WatchedText(other.__add__(self), self.looks)
-
-
 def _repair(text: str) -> dict[Any, Any] | None:
     if len(text) > MAX_REPAIR or text.count("{") > _MAX_REPAIR_OBJECTS or _is_deeper(text, _MAX_REPAIR_DEPTH):
         return None
     try:
-        value = json_repair.loads(_WatchedText(text, [LOOKS * len(text)]), skip_json_loads=True)
+        value = json_repair.loads(text, skip_json_loads=True)
     except Exception:  # a foreign parser on arbitrary text: whatever goes wrong in it, the text is not repaired
         return None
     if isinstance(value, list):
@@ -397,6 +376,8 @@ class Diagnosis(NamedTuple):
     answer: str | None
     json_valid: bool
     schema_valid: bool
+    unread: str = ""
+    """Why an answer object was not read; empty if none was skipped."""
 
 
 class EvidenceAnswer(NamedTuple):
@@ -417,7 +398,7 @@ class EvidenceAnswer(NamedTuple):
     def diagnose(self, letters: str) -> Diagnosis:
         if self.unread:
             ends = f"{self.text[:MAX_ANSWER]}\n{self.text[-MAX_ANSWER:]}"
-            return Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False)
+            return Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False, unread=self.unread)
         if self.found and self.found.last and self.found.strict:  # one parse serves both
             return _diagnose(self, letters)
         return _diagnose(_read_object(last_answer(self.text), self.text), letters)
@@ -545,8 +526,10 @@ def _evidence(start: int, end: int, keyed: dict[Key, Any]) -> Evidence:
 
 
 def _diagnose(read: EvidenceAnswer, letters: str) -> Diagnosis:
-    if read.found is None:
-        return Diagnosis(_read_letter(read.text, letters), json_valid=False, schema_valid=False)
+    if read.found is None or read.found.too_long:
+        why = f"the broken answer object has more than {MAX_REPAIR:,} characters and was not repaired"
+        letter = _read_letter(read.text, letters)
+        return Diagnosis(letter, json_valid=False, schema_valid=False, unread=why if read.found else "")
     value, strict = read.found.value, read.found.strict
     if strict and _follows_schema(value, read, letters):
         return Diagnosis(read.answer, json_valid=True, schema_valid=True)

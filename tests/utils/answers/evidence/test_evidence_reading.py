@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import measurement, unit_oracles
 
-from lmms_eval_tasks.utils.answers.evidence import ground_evidence
+from lmms_eval_tasks.utils.answers.evidence import EvidenceQuestion, grade_evidence, ground_evidence
 from lmms_eval_tasks.utils.answers.evidence_boxes import Timeline
 from lmms_eval_tasks.utils.answers.evidence_reading import (
     LAST_SECOND,
     MAX_ANSWER,
     MAX_DEPTH,
+    MAX_REPAIR,
     Diagnosis,
     EvidenceAnswer,
     first_answer,
@@ -32,6 +33,7 @@ from lmms_eval_tasks.utils.answers.evidence_reading import (
     read_evidence_answer,
     read_truth,
 )
+from lmms_eval_tasks.utils.scoring.record import Outcome
 
 CASES = json.loads((Path(__file__).parent / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
 TRUE = [Timeline(0, 9, {})]
@@ -122,6 +124,24 @@ def test_a_broken_answer_is_mended() -> None:
     assert last_answer('{"a": 1, // answer\n "b": 2') is None
 
 
+def test_a_broken_answer_is_mended_up_to_a_length_and_beyond_it_its_words_are_read_and_the_reason_given() -> None:
+    begun, end = '{"answer_choice": "F", // ', '\n "instances": []}'
+    for size, mended, why in (
+        (MAX_REPAIR, True, ""),
+        (MAX_REPAIR + 1, False, "the broken answer object has more than 2,000 characters and was not repaired"),
+    ):
+        text = begun + "x" * (size - len(begun + end)) + end
+        found = last_answer(text)
+        assert found is not None and (found.value == PLAIN, found.too_long) == (mended, not mended)
+        official, diagnosis = read_both(text)
+        assert (official.answer, diagnosis.answer, diagnosis.unread) == (None, "F", why)
+        record = grade_evidence(EvidenceQuestion("1", "1", {}, "F", ()), text)
+        assert (record.outcome, record.detail) == (Outcome.UNPARSED, why)
+    # A whole answer before it is the last one that can be read.
+    found = last_answer(json.dumps(PLAIN) + text)
+    assert found is not None and found.strict and found.value == PLAIN
+
+
 @settings(max_examples=100)
 @given(st.text() | st.text("{}[]\"'\\:,/#()ainstceswr_oF\n"))
 def test_any_text(text: str) -> None:
@@ -165,8 +185,8 @@ def test_deep_but_bounded_values_are_read_and_others_cost_neither_the_stack_nor_
         assert read_evidence_answer(written + chain * 100_000 + "1}").answer is None
     for prefix in ("f", "F", "fr", "Rf"):
         assert read_evidence_answer(written + prefix + "'" + "{1}" * 100_000 + "'}").answer is None
-    for piece in ("(", 'password="', "[1,2,3,4],", '{"a":'):  # a repair is given up where it goes in circles
-        read_both(begun + piece * (9_900 // len(piece)))
+    for piece in ("(", 'password="', "[1,2,3,4],", '{"a":'):  # the slowest to repair
+        read_both(begun + piece * ((MAX_REPAIR - len(begun)) // len(piece)))
     assert time.process_time() - start < 6
     assert read_evidence_answer(written + "'" + "half''{1}" * 2_000 + "'}").answer == "F"
     evidence = json.dumps([{"evidences": [{"bboxes_in_time_range": {"00:01": [1, 2, 3, 4]}}]}] * 60)
