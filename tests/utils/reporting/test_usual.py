@@ -48,9 +48,8 @@ def benchmark(folder: Path, metrics: tuple[Metric, ...] = METRICS, **facts: Any)
         name="own", title="Own", paper="", licence="", homepage="", splits={"test": SplitFacts()}, strata_columns=(),
         prepare_command="", **known,
     )  # fmt: skip
-    return Benchmark(
-        card, folder, {"pairs": TaskKind(metrics)}, prepare=lambda preparation: {}, no_submission="nobody asks"
-    )
+    prepare = find_benchmark("causalvqa").prepare
+    return Benchmark(card, folder, {"pairs": TaskKind(metrics)}, prepare, no_submission="nobody asks")
 
 
 def test_scores_that_the_card_knows_stand_beside_what_it_knows(tmp_path: Path) -> None:
