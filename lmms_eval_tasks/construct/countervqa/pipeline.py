@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -12,7 +11,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import lmms_eval_tasks
 from lmms_eval_tasks.construct.countervqa import steps
 from lmms_eval_tasks.construct.countervqa.graphs import FILTERS, Pair
 from lmms_eval_tasks.construct.countervqa.questions import with_partners
@@ -21,25 +19,14 @@ from lmms_eval_tasks.construct.countervqa.takes import interaction_of
 from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
-from lmms_eval_tasks.construct.engine.running import (
-    FACTS,
-    BuiltSet,
-    BuiltTable,
-    Pipeline,
-    PipelineRun,
-    RowOutcome,
-    write_audits,
-)
-from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
-from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, ReadyStep, Step, make_case
+from lmms_eval_tasks.construct.engine.running import BuiltTable, Findings, Pipeline, PipelineRun
+from lmms_eval_tasks.construct.engine.steps import Forecast, ReadyStep, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
-from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
-from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.made import clip_frames
-from lmms_eval_tasks.utils.data.manifest import AttritionStep, SetAttrition
 from lmms_eval_tasks.utils.data.prepare import link
 
 CLIPS_AT_ONCE = 8
@@ -67,7 +54,7 @@ def steps_of(config: CounterVqaConfig) -> Sequence[ReadyStep]:
     if config.naive:
         written = _expected("naive", EXPLAINED * questions, passes=questions)
         chosen += [
-            replace(steps.filter_graphs.given(config=config), forecast=Forecast()),
+            replace(steps.filter_graphs.given(config=config), forecast=Forecast(), paper=""),
             replace(steps.write_naive.given(config=config), forecast=written),
         ]
     else:
@@ -86,6 +73,8 @@ def steps_of(config: CounterVqaConfig) -> Sequence[ReadyStep]:
         solved = Forecast(len(solvers), 4 * SENTENCE, config.frames, REASONED // CHARACTERS_A_TOKEN)
         read = lru_cache(maxsize=CLIPS_AT_ONCE)(clip_frames)
         chosen += [replace(steps.leave_out_solved.given(config=config, read=read), roles=solvers, forecast=solved)]
+    if (verifiers or solvers) and not config.naive:
+        chosen[-1] = replace(chosen[-1], paper=f"{PAPER_COUNTS['questions kept']:,}")
     return chosen
 
 
@@ -102,89 +91,32 @@ def _expected(
     return forecast
 
 
-def log_lines(step: ReadyStep, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
-    """A line for everything that a model was asked, also where nothing came of it."""
-    assert isinstance(row, TakeRow)
-    take, about = row.take.uid, row.id if isinstance(row, TakeQuestion) else step.name
-    names = ("reply", "reason", "model", "prompt", "problem")
-    return [
-        {"role": asked.role, "take": take, "about": asked.about or about}
-        | {name: getattr(asked, name) for name in names}
-        for asked in outcome.asked
-    ]
-
-
-STEPS = "steps.jsonl"
 MEASURES = "takes.jsonl"
-SET = (STEPS, MEASURES, GRAPHS, FACTS, QUESTIONS)
-"""The files of a set that a build writes anew."""
-
-Questions = Mapping[str, Sequence[CounterfactualQuestion]]
-"""Take to its questions; takes without one are not in it."""
+"""The measures of every graph, beside the lines of the steps."""
 
 
-def write_set(run: PipelineRun[CounterVqaConfig], out: Path, replace: bool) -> BuiltSet:
-    config, measured = run.config, _left(run, steps.measure_graphs)
-    by_uid = {row.id: row for row in measured}
-    by_take: dict[str, list[CounterfactualQuestion]] = {}
-    for row in run.left:
-        by_take.setdefault(row.take.uid, []).append(row.question)
-    questions = {uid: with_partners(here) for uid, here in by_take.items()}
-    counts = count_build(run)
-    asked, failed = sum(step.asked for step in run.runs), sum(step.unusable for step in run.runs)
-    statistics = count_questions(questions, run)
-    facts = {
-        "version": lmms_eval_tasks.__version__,
-        "sources": run.sources,
-        "settings": config.facts(),
-        "steps": {"done": asked, "failed": failed},
-        "statistics": statistics,
-        "counts": counts,
-    }
+def write_release(rows: Sequence[TakeQuestion], folder: Path, config: CounterVqaConfig) -> list[str]:
+    by_take = _by_take(rows)
+    questions = (with_partners([row.question for row in here]) for here in by_take.values())
+    write_file(folder / GRAPHS, as_lines(_graph(here[0]) for here in by_take.values()))
+    write_file(folder / QUESTIONS, as_lines(one.model_dump() for here in questions for one in here))
+    if config.clips is None:
+        return ["The folder of the clips is not known: name it to `prepare` by --videos."]
     missing = 0
-    with replacing_set(out, SET) as folder:
-        if asked:
-            write_audits(folder / STEPS, *run.audits.values())
-        measures = (
-            {
-                "take": row.id,
-                "ancd": row.measures.ancd,
-                "depth": row.measures.depth,
-                "cnda": row.measures.cnda,
-                "removed_by": list(config.failed(row.measures)),
-            }
-            for row in measured
-        )
-        write_file(folder / MEASURES, as_lines(measures))
-        write_file(folder / GRAPHS, as_lines(_graph(by_uid[uid]) for uid in questions))
-        write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
-        write_file(folder / QUESTIONS, as_lines(one.model_dump() for here in questions.values() for one in here))
-        if not questions:
-            silent = f"{failed:,} of {asked:,} steps of models brought no usable reply.\n" if failed else ""
-            raise InputError(
-                "Expected at least one question to be kept, but got none; no set was written.\n"
-                f"{silent}Clips: {counts['annotated']:,} annotated, {counts['linked']:,} with causal links, "
-                f"{_filtered(counts):,} that pass the filters; {counts['candidates']:,} candidate questions."
-            )
-        if (out / QUESTIONS).exists() and not replace:
-            hint = f"{failed:,} of {asked:,} steps of models brought no usable reply; " if failed else ""
-            hint = f"{hint}{out / FAILED} has the files of this build."
-            refuse_smaller(out, FACTS, lambda facts: facts["counts"]["kept"], counts["kept"], hint)
-        for uid in questions if config.clips is not None else ():
-            name = by_uid[uid].take.clip
-            if (config.clips / name).is_file():
-                (out / CLIPS / name).parent.mkdir(parents=True, exist_ok=True)
-                link((config.clips / name).absolute(), out / CLIPS / name)
-            else:
-                missing += 1
-    warnings = [*config.source.warnings, *_warnings(config, asked, failed, out)]
-    if missing:
-        warnings.append(f"{missing} of {len(questions)} clips are not in {config.clips}.")
-    elif config.clips is None:
-        warnings.append(f"The videos have to be put into {out / 'clips'} under the names that graphs.jsonl has.")
-    summary = f"{counts['kept']:,} questions about {len(questions):,} clips in {out}"
-    tables = [table_of_losses(counts, not config.naive), table_of_statistics(statistics, not config.naive)]
-    return BuiltSet(out, summary, tables, warnings, as_attrition(counts))
+    for name in (here[0].take.clip for here in by_take.values()):
+        if (config.clips / name).is_file():
+            (folder / CLIPS / name).parent.mkdir(parents=True, exist_ok=True)
+            link((config.clips / name).absolute(), folder / CLIPS / name)
+        else:
+            missing += 1
+    return [f"{missing} of {len(by_take)} clips are not in {config.clips}."] if missing else []
+
+
+def _by_take(rows: Iterable[TakeQuestion]) -> dict[str, list[TakeQuestion]]:
+    by_take: dict[str, list[TakeQuestion]] = {}
+    for row in rows:
+        by_take.setdefault(row.take.uid, []).append(row)
+    return by_take
 
 
 def _left(run: PipelineRun[CounterVqaConfig], step: Step[...]) -> Sequence[Any]:
@@ -202,11 +134,28 @@ def _graph(row: LinkedTake) -> dict[str, Any]:
     return graph if unlinked is None else {**graph, "unlinked": rows(sorted(unlinked))}
 
 
-def _warnings(config: CounterVqaConfig, asked: int, failed: int, out: Path) -> Iterator[str]:
+def describe_build(run: PipelineRun[CounterVqaConfig]) -> Findings:
+    config, measured = run.config, _left(run, steps.measure_graphs)
+    pairs, statistics = count_pairs(run), count_questions(run)
+    tables = [table_of_statistics(statistics, not config.naive)]
+    if pairs:
+        tables.insert(0, BuiltTable("Pairs of actions", ("", "number"), [(one, f"{n:,}") for one, n in pairs.items()]))
+    lines = [{"take": row.id, **asdict(row.measures), "removed_by": config.failed(row.measures)} for row in measured]
+    return Findings(
+        lines={MEASURES: lines},
+        facts={"pairs": pairs, "statistics": statistics},
+        tables=tables,
+        warnings=[*config.source.warnings, *_warnings(run)],
+    )
+
+
+def _warnings(run: PipelineRun[CounterVqaConfig]) -> Iterator[str]:
+    config = run.config
+    asked, failed = sum(step.asked for step in run.runs), sum(step.unusable for step in run.runs)
     if failed:
         yield (
-            f"{failed:,} of {asked:,} steps of models brought no usable reply; {out / STEPS} says why. "
-            "No question rests on them. Those that the server failed are asked again when the command is run again."
+            f"{failed:,} of {asked:,} requests brought no usable reply; the files of the steps say why. "
+            "No question rests on them."
         )
     for sampling, times in Counter(one.sampling for one in config.verify_with).items():
         if times > 1 and not sampling.temperature:
@@ -218,87 +167,19 @@ def _warnings(config: CounterVqaConfig, asked: int, failed: int, out: Path) -> I
         yield "CNDA is by TF-IDF, the default; the paper's threshold belongs to a sentence encoder."
 
 
-Counts = Mapping[str, Any]
-
-
-def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
-    removed = {one.step.name: one.removed for one in run.runs}
-    measured, chosen, judged = (
-        _left(run, one) for one in (steps.measure_graphs, steps.choose_pairs, steps.judge_pairs)
-    )
-    failing = Counter(name for row in measured for name in run.config.failed(row.measures))
-    rejected = Counter[str]()
-    for check in (steps.verify_question, steps.leave_out_solved):
-        rejected.update(removed.get(check.name, {}))
-    unlinked = Counter[str]()
-    for before in (steps.take_given_links, steps.choose_pairs, steps.judge_pairs, steps.measure_graphs):
-        unlinked.update(removed.get(before.name, {}))
-    by_rule = steps.even_verdicts if run.config.own_rules else steps.write_candidates
-    candidates = len(_left(run, steps.write_naive if run.config.naive else by_rule))
-    pairs: dict[str, int] = {}
-    if steps.choose_pairs.name in removed:
-        seen, tested = sum(row.seen for row in chosen), sum(len(row.pairs) for row in chosen)
-        known = sum(len(row.links.known()) for row in judged)
-        pairs = {
-            "candidate pairs of actions": seen,
-            "  that the observer lets on": tested,
-            "  that are causal links": sum(len(row.links.links) for row in judged),
-            "  that are none, cut or judged": sum(len(row.links.unlinked or ()) for row in judged),
-            "  unknown, as a step failed": seen - known,
-        }
+def count_pairs(run: PipelineRun[CounterVqaConfig]) -> dict[str, int]:
+    """What became of the pairs of actions; nothing where links were given."""
+    chosen, judged = _left(run, steps.choose_pairs), _left(run, steps.judge_pairs)
+    if not chosen:
+        return {}
+    seen = sum(row.seen for row in chosen)
     return {
-        "annotated": len(run.rows),
-        "pairs": pairs,
-        "unlinked": dict(sorted(unlinked.items())),
-        "linked": len(measured),
-        "removed": {name: removed[steps.filter_graphs.name][name] for name in FILTERS},
-        "failing": {name: failing[name] for name in FILTERS},
-        "candidates": candidates,
-        "rejected": dict(sorted(rejected.items())),
-        "clips": len({row.take.uid for row in run.left}),
-        "kept": candidates - sum(rejected.values()),
+        "candidate pairs of actions": seen,
+        "  that the observer lets on": sum(len(row.pairs) for row in chosen),
+        "  that are causal links": sum(len(row.links.links) for row in judged),
+        "  that are none, cut or judged": sum(len(row.links.unlinked or ()) for row in judged),
+        "  unknown, as a step failed": seen - sum(len(row.links.known()) for row in judged),
     }
-
-
-def _filtered(counts: Counts) -> int:
-    return int(counts["linked"] - sum(counts["removed"].values()))
-
-
-def table_of_losses(counts: Counts, of_paper: bool) -> BuiltTable:
-    """One row per step, with the paper's number where it gives one and the set was made by its method."""
-    removed = counts["removed"].items()
-    rows = [("annotated clips", counts["annotated"]), *counts["pairs"].items()]
-    rows += [(f"  {reason}", -count) for reason, count in counts["unlinked"].items()]
-    rows += [("clips with causal links", counts["linked"])]
-    rows += [(f"  removed by {name} (by itself {counts['failing'][name]:,})", -count) for name, count in removed]
-    rows += [("clips that pass the filters", _filtered(counts)), ("candidate questions", counts["candidates"])]
-    rows += [(f"  {reason}", -count) for reason, count in counts["rejected"].items()]
-    rows += [("questions kept", counts["kept"]), ("clips with a question", counts["clips"])]
-    papers = PAPER_COUNTS if of_paper else {}
-    cells = [(name, f"{count:,}", f"{papers[name]:,}" if name in papers else "") for name, count in rows]
-    of_papers = 100.0 * (1 - PAPER_COUNTS["questions kept"] / PAPER_COUNTS["candidate questions"])
-    here = f"{100.0 * (1 - counts['kept'] / counts['candidates']):.1f}%" if counts["candidates"] else "N/A"
-    last = ("questions removed", here, f"{of_papers:.1f}%" if of_paper else "")
-    return BuiltTable("Attrition", ("step", "here", "paper"), [*cells, last])
-
-
-def as_attrition(counts: Counts) -> SetAttrition:
-    """The losses as they are kept with the set: of clips, and from the candidates on of questions."""
-    annotated, linked, candidates = (counts[name] for name in ("annotated", "linked", "candidates"))
-    losses: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
-        ("clips with causal links", annotated, linked, counts["unlinked"]),
-        ("clips that pass the filters", linked, _filtered(counts), counts["removed"]),
-        ("candidate questions", _filtered(counts), candidates, {}),
-        ("questions kept", candidates, counts["kept"], counts["rejected"]),
-    )
-    return SetAttrition(
-        start="annotated clips",
-        rows=annotated,
-        steps=tuple(
-            AttritionStep(step=step, came=came, left=left, removed={why: n for why, n in removed.items() if n})
-            for step, came, left, removed in losses
-        ),
-    )
 
 
 PAPER_SHARES = {
@@ -319,15 +200,15 @@ DECIDED_BY = {
 }
 
 
-def count_questions(questions: Questions, run: PipelineRun[CounterVqaConfig]) -> dict[str, Any]:
+def count_questions(run: PipelineRun[CounterVqaConfig]) -> dict[str, Any]:
     """Statistics of a set, as `build.json` has them; lengths of clips are in seconds, none where no clip's is known."""
-    every = [question for here in questions.values() for question in here]
-    takes, clips = {take.uid: take for take in run.config.source.takes}, run.config.clips
-    files = [clips / takes[uid].clip for uid in questions] if clips else []
+    every, clips = [row.question for row in run.left], run.config.clips
+    takes = [here[0].take for here in _by_take(run.left).values()]
+    files = [clips / take.clip for take in takes] if clips else []
     lengths = clip_lengths(files, run.progress, "reading the length of clips").values()
     interactions, deciding = Counter[str](), Counter[str]()
-    for uid in questions:
-        interaction, by = interaction_of(takes[uid])
+    for take in takes:
+        interaction, by = interaction_of(take)
         interactions[interaction] += 1
         deciding[by] += 1
     seconds: dict[str, float] = {}
@@ -337,7 +218,11 @@ def count_questions(questions: Questions, run: PipelineRun[CounterVqaConfig]) ->
         seconds |= {f"  {share}% are no longer than": length for share, length in below.items()}
         seconds |= {"  the longest": ordered[-1]}
     levels = Counter(question.level for question in every)
+    measured = _left(run, steps.measure_graphs)
+    failing = Counter(name for row in measured for name in run.config.failed(row.measures))
+    filters = () if run.config.naive else FILTERS
     return {
+        "graphs": {"measured": len(measured), "removed": {name: failing[name] for name in filters}},
         "levels": {f"L{level}": levels[level] for level in (1, 2, 3)},
         "of the main goal": sum(question.goal is not None for question in every),
         "questions": dict(sorted(Counter(question.interaction for question in every).items())),
@@ -347,10 +232,12 @@ def count_questions(questions: Questions, run: PipelineRun[CounterVqaConfig]) ->
     }
 
 
-def table_of_statistics(counts: Counts, of_paper: bool) -> BuiltTable:
+def table_of_statistics(counts: Mapping[str, Any], of_paper: bool) -> BuiltTable:
     """One row per count, with its share, and the paper's where it gives one and the set was made by its method."""
     questions, clips = sum(counts["questions"].values()), sum(counts["clips"].values())
-    rows = [(f"level {level}", counts["levels"][f"L{level}"], questions) for level in (1, 2, 3)]
+    removed, measured = counts["graphs"]["removed"], counts["graphs"]["measured"]
+    rows = [(f"graphs that the filter {name} removes by itself", removed[name], measured) for name in removed]
+    rows += [(f"level {level}", counts["levels"][f"L{level}"], questions) for level in (1, 2, 3)]
     rows += [("  that ask of the main goal", counts["of the main goal"], questions)]
     rows += [("questions that are H2H", counts["questions"].get("H2H", 0), questions)]
     rows += [("clips that are H2H", counts["clips"].get("H2H", 0), clips)]
@@ -372,6 +259,6 @@ PIPELINE = Pipeline(
     source_files=lambda config: [file for file in (*config.annotations, config.links, config.takes) if file],
     steps=steps_of,
     first="annotated clips",
-    write_set=write_set,
-    lines=log_lines,
+    write=write_release,
+    find=describe_build,
 )

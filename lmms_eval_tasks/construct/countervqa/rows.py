@@ -7,10 +7,9 @@ is ours.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -32,7 +31,6 @@ from lmms_eval_tasks.construct.engine.encoders import TFIDF, EncodedTexts, Sente
 from lmms_eval_tasks.construct.engine.steps import Form, PipelineRow
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.text import hide_secrets
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
 
@@ -196,29 +194,9 @@ class CounterVqaConfig(BuildConfig):
             warnings += further
         return Source(takes, links, warnings, find_encoder(self.encoder), self.seed)
 
-    def facts(self) -> dict[str, Any]:
-        """Return the settings that, with the sources, decide which set is built, as JSON values."""
-        names = ("candidates", "own_rules", "rephrase", "seed", "pair_share", "frames", "naive")
-        roles = {role: _facts(settings) for role, settings in self.roles.items()}
-        return {
-            "thresholds": {"ancd": self.min_ancd, "depth": self.min_depth, "cnda": self.min_cnda},
-            "encoder": hide_secrets(self.encoder, os.environ),
-            **{name: getattr(self, name) for name in names},
-            "model": _facts(self.model) if self.model else None,
-            "verify_with": list(map(_facts, self.verify_with)),
-            "drop_solved_by": list(map(_facts, self.drop_solved_by)),
-            **({"roles": roles} if roles else {}),
-            **({"examples": self.examples.model_dump()} if self.examples != Examples() else {}),
-        }
-
 
 def _numbered(role: str, models: Sequence[RoleSettings]) -> dict[str, RoleSettings]:
     return {f"{role} {number} ({one.model})": one for number, one in enumerate(models, start=1)}
-
-
-def _facts(settings: RoleSettings) -> dict[str, Any]:
-    sampling = asdict(settings.sampling)
-    return {**sampling, "server": hide_secrets(sampling["server"], os.environ)}
 
 
 class TakeRow(PipelineRow):
@@ -252,7 +230,7 @@ class MeasuredTake(LinkedTake):
     ideas: AbsentIdeas | None = None
 
 
-class TakeQuestion(TakeRow):
+class TakeQuestion(LinkedTake):
     question: CounterfactualQuestion
 
 

@@ -158,6 +158,7 @@ def measure_graphs(rows: Sequence[LinkedTake], remove: Remove, *, config: Counte
 
 @step(
     "filters",
+    paper=f"{PAPER_COUNTS['clips that pass the filters']:,} of {PAPER_COUNTS['annotated clips']:,}",
     passes=PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"],
 )
 def filter_graphs(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) -> MeasuredTake:
@@ -166,14 +167,14 @@ def filter_graphs(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig
     return row
 
 
-@step("candidate questions")
+@step("candidate questions", paper=f"{PAPER_COUNTS['candidate questions']:,}")
 def write_candidates(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) -> list[TakeQuestion]:
     graph = RuledGraph([action.id for action in row.take.actions], row.links.links, row.links.unlinked)
     never = row.ideas or config.source.absent.find(row.take, config.candidates)
     made = make_questions(row.take, graph, never, config.candidates, config.own_rules, config.seed)
     if not made:
         raise Removed("no question")
-    return [TakeQuestion(id=one.id, take=row.take, question=one) for one in made]
+    return [TakeQuestion(id=one.id, take=row.take, links=row.links, question=one) for one in made]
 
 
 @step("even verdicts")
@@ -229,7 +230,7 @@ def write_naive(row: MeasuredTake, asking: Asking, *, config: CounterVqaConfig) 
         asking.note(f"unusable: {'; '.join(unusable)}")
     if not questions:
         raise Removed("no question that can be used")
-    return [TakeQuestion(id=one.id, take=row.take, question=one) for one in questions]
+    return [TakeQuestion(id=one.id, take=row.take, links=row.links, question=one) for one in questions]
 
 
 def _usable(

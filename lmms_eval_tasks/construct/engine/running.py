@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -51,6 +51,16 @@ class BuiltSet:
 
 
 @dataclass(frozen=True)
+class Findings:
+    """Lines by the name of their file, beside those of the steps; facts of `build.json`; tables and warnings."""
+
+    lines: Mapping[str, Iterable[Mapping[str, Any]]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    tables: Sequence[BuiltTable] = ()
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Pipeline(Generic[C]):
     benchmark: str
     config: type[C]
@@ -58,13 +68,11 @@ class Pipeline(Generic[C]):
     source_files: Callable[[C], Sequence[Path]]
     steps: Callable[[C], Sequence[ReadyStep]]
     first: str
-    write: Callable[[Sequence[Any], Path, C], Sequence[str]] | None = None
+    write: Callable[[Sequence[Any], Path, C], Sequence[str]]
     """Writes the rows that are left into the folder of the release, and returns warnings."""
     paper: str = ""
-    write_set: Callable[[PipelineRun[C], Path, bool], BuiltSet] | None = None
-    """Writes all files of a set in place of `write_release`, for a benchmark whose sets have another layout."""
-    lines: Callable[[ReadyStep, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
-    """Lines that are kept of the outcome of a row in a step, in place of that of `audit_line`."""
+    find: Callable[[PipelineRun[C]], Findings] | None = None
+    """Says what a benchmark has to say of a build beside its attrition, also where no row is left."""
 
 
 @dataclass(frozen=True)
@@ -225,12 +233,11 @@ def run_pipeline(
         audits = {step: files.enter_context(TemporaryFile(dir=out)) for step in steps}
 
         def log(step: ReadyStep, row: PipelineRow, outcome: RowOutcome) -> None:
-            lines = pipeline.lines(step, row, outcome) if pipeline.lines else [audit_line(row, outcome)]
-            audits[step].write(as_lines(lines).encode("utf-8"))
+            audits[step].write(as_lines([audit_line(row, outcome)]).encode("utf-8"))
 
         runs = run_steps(steps, rows, models, log, progress)
         run = PipelineRun(pipeline, config, planned.values, sources, rows, runs, audits, models.sent, progress)
-        return (pipeline.write_set or write_release)(run, out, replace)
+        return write_set(run, out, replace)
 
 
 def audit_line(row: PipelineRow, outcome: RowOutcome) -> dict[str, Any]:
@@ -243,16 +250,15 @@ def audit_line(row: PipelineRow, outcome: RowOutcome) -> dict[str, Any]:
     }
 
 
-def write_audits(path: Path, *audits: IO[bytes]) -> None:
+def write_audit(path: Path, audit: IO[bytes]) -> None:
     with replacing(path) as beside, beside.open("wb") as file:
-        for audit in audits:
-            audit.seek(0)
-            shutil.copyfileobj(audit, file)
+        audit.seek(0)
+        shutil.copyfileobj(audit, file)
 
 
-def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
+def write_set(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     pipeline, left = run.pipeline, run.left
-    assert pipeline.write is not None
+    found = pipeline.find(run) if pipeline.find else Findings()
     without_reply = sum(one.without_reply for one in run.runs)
     made = SetAttrition(
         start=pipeline.first,
@@ -281,26 +287,27 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
         "benchmark": pipeline.benchmark,
         "config": run.values,
         "sources": run.sources,
+        **found.facts,
     }
     with replacing_set(out, SET) as folder:
         for number, (step, audit) in enumerate(run.audits.items(), start=1):
-            write_audits(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
+            write_audit(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
+        for name, lines in found.lines.items():
+            write_file(folder / STEPS / name, as_lines(lines))
         write_file(folder / ATTRITION, json.dumps(attrition, ensure_ascii=False, indent=1) + "\n")
         draw_attrition(run, folder / PICTURE)
         if not left:
             raise InputError(_nothing_left(run.runs, out))
         if (out / RELEASE).exists() and not replace:
-            hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
+            hint = f"A server gave no reply about {without_reply:,} rows; " if without_reply else ""
             refuse_smaller(out, ATTRITION, _rows_of, len(left), f"{hint}{out / FAILED / STEPS} has each row.")
         write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
         (folder / RELEASE).mkdir()
-        warnings = list(pipeline.write(left, folder / RELEASE, run.config))
+        warnings = [*found.warnings, *pipeline.write(left, folder / RELEASE, run.config)]
     if without_reply:
-        warnings.append(
-            f"{without_reply:,} rows went because a server gave no reply; the same command asks for them again."
-        )
-    summary = f"{len(left):,} of {len(run.rows):,} {pipeline.first}; {run.sent:,} requests were sent"
-    return BuiltSet(out / RELEASE, summary, [attrition_table(run)], warnings, made)
+        warnings.append(f"A server gave no reply about {without_reply:,} rows; the same command asks again.")
+    summary = f"{len(left):,} rows from {len(run.rows):,} {pipeline.first}; {run.sent:,} requests were sent"
+    return BuiltSet(out / RELEASE, summary, [attrition_table(run), *found.tables], warnings, made)
 
 
 def _rows_of(attrition: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.construct.countervqa.checks import disagreement, ruled_graph
-from lmms_eval_tasks.construct.countervqa.graphs import causal_graph
+from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, causal_graph
 from lmms_eval_tasks.construct.countervqa.questions import (
     AbsentAction,
     AbsentActions,
@@ -147,6 +147,7 @@ def test_each_level_that_has_both_verdicts_keeps_as_many_of_each_from_the_clips_
             TakeQuestion(
                 id=f"{uid}-{number}",
                 take=clip,
+                links=TakeLinks(()),
                 question=CounterfactualQuestion.model_validate(
                     {"id": f"{uid}-{number}", "clip": clip.clip, "level": level, "verdict": verdict}
                     | {"interaction": "H2O", "question": "?", "explanation": "!"}

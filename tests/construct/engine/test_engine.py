@@ -322,7 +322,7 @@ def test_a_build_that_fails_or_makes_less_leaves_every_file_of_the_last_good_one
     with play(describe=lambda asked: described(asked) if asked.given["number"] == 1 else FAILURES[3]):
         expected(refusal(build, another, out))
         assert everything(out) == good
-        assert "1 of 12 numbers" in build(another, out, replace=True).summary
+        assert "1 rows from 12 numbers" in build(another, out, replace=True).summary
     assert json.loads((out / "release/set.json").read_text()) == [1]
     # As a build leaves it that is killed while it writes.
     (out / f".{'0' * 32}.part").write_text("half")
