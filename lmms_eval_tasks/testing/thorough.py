@@ -23,6 +23,7 @@ from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.scores import unshown_chance
+from lmms_eval_tasks.testing.drawn_runs import check_shown, every_name, finish
 from lmms_eval_tasks.testing.examples import (
     Example,
     Row,
@@ -36,7 +37,6 @@ from lmms_eval_tasks.testing.examples import (
     render_prompts,
     run_task,
 )
-from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish
 from lmms_eval_tasks.testing.score_laws import attempting, check_scores, unreached
 from lmms_eval_tasks.testing.version_gate import compare_kept, describe_new, major, measure, read_kept, renew
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task
@@ -240,7 +240,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> list[str]:
                 notes.append(f"{kind}: no example gives these scores a value: {summarize_names(names)}")
     if not problems:
         check_submission(benchmark, list(rows.values()), examples, notes, problems)
-        check_numbers(benchmark, records, problems)
+        check_tables_and_pages(benchmark, records, problems)
     problems.raise_if_any(wrong)
     digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
     now = measure(benchmark.name, rows, examples)
@@ -339,17 +339,15 @@ def _graded_items(task: Task, items: Sequence[tuple[Row, Any]]) -> Iterator[Grad
                 yield GradedItem.from_json(running.grade(row, response)[SUBMISSION_ROWS])
 
 
-def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]], problems: Problems) -> None:
-    """Note the tasks, groups and views of which tables, page and comparison print other numbers than they have."""
+def check_tables_and_pages(benchmark: Benchmark, records: Mapping[str, Sequence[Record]], problems: Problems) -> None:
+    """Note the tasks, groups and views whose records tables and page cannot show."""
     graded = [benchmark.kinds[kind] for kind in records]
     with tempfile.TemporaryDirectory() as root, patch.dict(os.environ, {HOME: root}):
         for number, (name, view) in enumerate(every_name(benchmark.name)):
             if all(task.kind in graded for task in registry().find_members(name)):
-                where = f"numbers of {name_view(name, view)}"
-                with attempting(problems, where, "one everywhere", benchmark.folder):
-                    finished = finish(Path(root, f"run{number}"), name, view, records)
-                    for check in CHECKS:
-                        check(finished)
+                viewed = name_view(name, view)
+                with attempting(problems, viewed, "tables and a page of any records", benchmark.folder):
+                    check_shown(finish(Path(root, f"run{number}"), name, view, records), viewed)
 
 
 def draw_examples(benchmark: Benchmark) -> dict[str, Any]:

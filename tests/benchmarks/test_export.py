@@ -21,7 +21,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import TASK
 from lmms_eval_tasks.runs.run_files import DATA_SET, card_path
 from lmms_eval_tasks.runs.scores import read_scored, scores_path, scores_text
-from lmms_eval_tasks.testing.printed_numbers import every_name, finish
+from lmms_eval_tasks.testing.drawn_runs import every_name, finish
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.log_line import LogLine
 from lmms_eval_tasks.utils.scoring.record import Outcome
@@ -102,15 +102,15 @@ def test_no_text_of_an_item_leaves(benchmark: str, name: str, view: str, tmp_pat
         for kind in kinds
     }
     folder = tmp_path / "run"
-    finished = finish(folder, name, view, records)
+    run = finish(folder, name, view, records)
     logs = sorted(folder.glob("*_samples_*.jsonl"))
     for log in logs:
         mark_log(log, registry().find_members(name)[0].kind.log_form or LogLine)
-    write_card(card_path(finished.run.path), list(finished.run.records))
+    write_card(card_path(run.path), list(run.records))
     assert logs and all(log.read_text(encoding="utf-8").count(MARK) > 400 for log in logs)
     scores = scores_text(read_scored(folder).scores)
     assert MARK not in scores
-    scores_path(finished.run.path).write_text(scores, encoding="utf-8")
+    scores_path(run.path).write_text(scores, encoding="utf-8")
     out = tmp_path / "out"
     options = ["--evaluator", "Ours", "--relation", "other", "--model", "ours/model"]
     for words in (["hub"], ["every-eval-ever", *options]):

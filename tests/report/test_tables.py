@@ -177,6 +177,44 @@ def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Pat
     assert "holds 2 runs" not in refused.err
 
 
+def test_tables_and_page_compute_a_stratum_from_its_records_alone() -> None:
+    # By hand: three of the four pairs on planning are right, two of the three easy ones, one of the three hard ones.
+    groups = {
+        ("planning", "easy"): [RIGHT, RIGHT], ("planning", "hard"): [RIGHT, WRONG],
+        ("descriptive", "easy"): [WRONG], ("descriptive", "hard"): [WRONG],
+    }  # fmt: skip
+    records = [
+        replace(one, group_id=f"{kind} {level} {one.group_id}", item_id=f"{kind} {level} {one.item_id}")
+        for (kind, level), outcomes in groups.items()
+        for one in make_groups(outcomes, type=kind, difficulty=level)
+    ]
+    run = make_run({"somebodys": records})
+    of_levels = [replace(one, stratum={"difficulty": one.stratum["difficulty"]}) for one in records]
+    kinds, levels = {"descriptive": "0.0", "planning": "75.0"}, {"easy": "66.7", "hard": "33.3"}
+    for column, scores in (("type", kinds), ("difficulty", levels)):
+        (table,) = stratum_tables(run, [column])
+        assert {row[0]: row[1].split()[0] for row in table.texts()} == {**scores, "all": "50.0"}
+
+    def shown(run: Run) -> dict[str, dict[str, list[str]]]:
+        """The numbers of each row of the page's panels by stratum."""
+        (section,) = build_sections([run])[1]
+        return {
+            panel.title.partition(" by ")[2]: {
+                str(row[0]): [cell.value_text for cell in row if isinstance(cell, Number)]
+                for figure in panel.all_figures
+                for row in figure.table().rows
+            }
+            for panel in section.panels
+            if panel.title.startswith("Pair accuracy by ")
+        }
+
+    by_kind, by_level = ({name: [score] for name, score in one.items()} for one in (kinds, levels))
+    grid = {"descriptive": ["0.0", "0.0"], "planning": ["100.0", "50.0"]}
+    assert shown(run) == {"type and difficulty": grid, "type": by_kind, "difficulty": by_level}
+    one_column = make_run({"somebodys": of_levels})
+    assert shown(one_column) == {"difficulty and run": by_level, "difficulty": by_level}
+
+
 def test_parts_that_some_records_lack_are_shown() -> None:
     strata: list[dict[str, str]] = [{"concept": "Gravity-Continuity"}, {"concept": "GravitySupport"}, {}]
     found = [replace(one, stratum=stratum) for one, stratum in zip(make_groups([(C,)] * 3), strata, strict=True)]
