@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import typer
@@ -36,6 +36,12 @@ def split_examples(text: str) -> tuple[str, list[str]]:
 
 def join_examples(text: str, examples: Sequence[str]) -> str:
     return "\n".join([text, *(["", HEADING, *(f"  {line}" for line in examples)] if examples else ())])
+
+
+def short_help(function: Callable[..., Any]) -> str:
+    """The first line of a function's docstring, and its examples."""
+    text, examples = split_examples(inspect.getdoc(function) or "")
+    return join_examples(text.partition("\n")[0], examples)
 
 
 def show_examples(app: typer.Typer, called: str) -> None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.help import join_examples, split_examples
 from lmms_eval_tasks.report.score_tables import entries_of
 from lmms_eval_tasks.report.series import SERIES
 from lmms_eval_tasks.runs.folder import Run, name_runs, read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Format, Output
-from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, prepared_benchmark
-from lmms_eval_tasks.utils.data.prepare import Preparation
 
 AllowIncompleteOption = Annotated[
     bool, typer.Option("--allow-incomplete", help="Also read interrupted runs, as far as they go.")
@@ -82,26 +79,17 @@ def print_notes(output: Output, notes: Iterable[str], incomplete: str = "") -> N
         output.warn(f"INCOMPLETE: the run was cut short, {incomplete}.")
 
 
-def command_of(
-    function: Callable[..., Any], run: Callable[..., None], further: Mapping[str, tuple[Any, Any]] | None = None
-) -> Callable[..., None]:
-    """Give a command the options of a function, and of its docstring the first line and the examples."""
-    signature = inspect.signature(function, eval_str=True)
-    further = further or {}
-    own = [
-        parameter
-        for name, parameter in signature.parameters.items()
-        if name not in further and parameter.annotation not in (Preparation, Progress)
-    ]
-    options = own + [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
-        for name, (option, default) in further.items()
-    ]
-    run.__signature__ = signature.replace(parameters=options, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
-    text, examples = split_examples(inspect.getdoc(function) or "")
-    run.__doc__ = join_examples(text.partition("\n")[0], examples)
+def with_options(run: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """Give a function options that are known at run time alone: typer reads them from a signature, and nowhere else."""
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
     return run
+
+
+def own_options(run: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function that are options, without that which takes all others."""
+    parameters = inspect.signature(run, eval_str=True).parameters.values()
+    return [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
 
 
 def clips_folder(name: str) -> Path | None:

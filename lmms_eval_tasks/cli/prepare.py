@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.options import command_of
+from lmms_eval_tasks.cli.help import short_help
+from lmms_eval_tasks.cli.options import own_options, with_options
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.prepared_tables import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
@@ -31,7 +32,7 @@ prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into th
 def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
     """The subcommand that prepares a benchmark: the parameters of its `prepare`, `--replace` and `--without`."""
 
-    def run(replace: bool, without: Path | None, **options: Any) -> None:
+    def run(replace: REPLACE = False, without: WITHOUT = None, **options: Any) -> None:
         removed = _removed_rows(benchmark, read_filter(without)) if without else None
         with show_progress() as progress:
             try:
@@ -43,7 +44,10 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
                 raise InputError(f"{benchmark.card.title}: preparation failed in its `prepare`: {why}") from error
         print_prepared(benchmark.name, splits)
 
-    return command_of(benchmark.prepare, run, {"replace": (REPLACE, False), "without": (WITHOUT, None)})
+    shared = own_options(run)
+    names = {option.name for option in shared}
+    own = [one for one in own_options(benchmark.prepare) if one.annotation is not Preparation and one.name not in names]
+    return with_options(run, [*own, *shared])
 
 
 def _removed_rows(benchmark: Benchmark, removed: RemovedGroups) -> RemovedRows:
@@ -55,4 +59,4 @@ def _removed_rows(benchmark: Benchmark, removed: RemovedGroups) -> RemovedRows:
 
 
 for _benchmark in registry().benchmarks.values():
-    prepare_app.command(_benchmark.name)(prepare_command(_benchmark))
+    prepare_app.command(_benchmark.name, help=short_help(_benchmark.prepare))(prepare_command(_benchmark))

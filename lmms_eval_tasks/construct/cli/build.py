@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from functools import wraps
 
 import typer
 
-from lmms_eval_tasks.cli.help import BUILD, print_warnings
-from lmms_eval_tasks.cli.options import command_of
+from lmms_eval_tasks.cli.help import BUILD, print_warnings, short_help
 from lmms_eval_tasks.construct.engine.running import BuiltSet
 from lmms_eval_tasks.registry import load_announced
-from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.output import make_console, text_table
 from lmms_eval_tasks.utils.data.identity import mark_as_built
 from lmms_eval_tasks.utils.data.manifest import write_attrition
 
@@ -21,9 +21,9 @@ build_app = typer.Typer(
 
 
 def _build_command(benchmark: str, build: Callable[..., BuiltSet]) -> Callable[..., None]:
+    @wraps(build)
     def run(**options: object) -> None:
-        with show_progress() as progress:
-            built = build(**options, progress=progress)
+        built = build(**options)
         if built.folder is not None:
             mark_as_built(built.folder)
             if built.attrition is not None:
@@ -43,13 +43,13 @@ def _build_command(benchmark: str, build: Callable[..., BuiltSet]) -> Callable[.
             source = shlex.quote(str(built.folder))
             console.print(f"Next:  lmms-eval-tasks prepare {benchmark} --source {source}", soft_wrap=True)
 
-    return command_of(build, run)
+    return run
 
 
 BUILDERS = load_announced("lmms_eval_tasks.builders", "builder")
-"""Benchmark to what makes a set of its form: a function whose parameters are typer options, and ``progress``."""
+"""Benchmark to what makes a set of its form: a function whose parameters are typer options."""
 for _name, _build in BUILDERS.found.items():
-    build_app.command(_name)(_build_command(_name, _build))
+    build_app.command(_name, help=short_help(_build))(_build_command(_name, _build))
 
 
 @build_app.callback()

@@ -12,7 +12,7 @@ import typer
 from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, read_config
 from lmms_eval_tasks.construct.engine.running import BuiltSet, BuiltTable, Pipeline, PlannedRun, run_pipeline
 from lmms_eval_tasks.construct.engine.steps import Forecast, ReadyStep, check_ids, roles_of
-from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.core.output import show_progress
 
 CHARACTERS_A_TOKEN = 4
 
@@ -62,7 +62,6 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         replace: Annotated[
             bool, typer.Option("--replace", help="Let a smaller set take the place of the one that is there.")
         ] = False,
-        progress: Progress = no_progress,
     ) -> BuiltSet:
         """Make a set of questions from clips and annotations of your own; every reply of a model is kept.
 
@@ -83,6 +82,7 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         expected = f"Expected: {requests} requests, {tokens_in} tokens in, {tokens_out} out, cost: {cost}."
         typer.echo(f"{len(rows):,} {pipeline.first}. {expected}", err=True)
         planned = PlannedRun(pipeline, chosen, values, steps, rows)
-        return run_pipeline(planned, out, max_requests, replace, progress)
+        with show_progress() as progress:
+            return run_pipeline(planned, out, max_requests, replace, progress)
 
     return build

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.cli.options import own_options, with_options
 from lmms_eval_tasks.train.stages.new_stage import ClipComparison, Earned, Written
 from lmms_eval_tasks.train.stages.stage import (
     GRPO,
@@ -100,20 +101,15 @@ def _add_stage(app: typer.Typer, name: str, write: WriteStage) -> None:
             written = write(inputs, progress, **own)
         _run_written(written, out, env, dry_run)
 
-    shared = dict(inspect.signature(run, eval_str=True).parameters)
-    del shared["own"]
-    if name != GRPO:
-        del shared["reward"], shared["plugin"]
-    parameters = list(shared.values())
-    behind_env = list(shared).index("env") + 1
-    parameters[behind_env:behind_env] = [
-        parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for parameter in inspect.signature(write, eval_str=True).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    shared = [option for option in own_options(run) if name == GRPO or option.name not in ("reward", "plugin")]
+    first = [option.name for option in shared].index("env") + 1
+    own = [
+        option.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for option in own_options(write)
+        if option.kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(name, help=inspect.getdoc(write), context_settings=PASSED_ON)(run)
+    options = [*shared[:first], *own, *shared[first:]]
+    app.command(name, help=inspect.getdoc(write), context_settings=PASSED_ON)(with_options(run, options))
 
 
 def export(
