@@ -281,7 +281,11 @@ _ANSWER_LABEL = late_pattern(
     r"(?i)\b(?:answer|choice|option|antwort|reponse|respuesta|resposta|risposta)\W{0,3}(?:is\b|:|=)|答案[是为:]"
 )
 _LABELLED_LINE = late_pattern(r"\W{0,9}\w{2,}")
-_ONLY_LETTER = late_pattern(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+# Most answers are no more than this: "B", "(B)", "Answer: B".
+_ONLY_LETTER = late_pattern(
+    r"(?:[^\w?]*|(?:the )?(?:final |correct )?answer(?: is)?: [(\[\"']?)([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z",
+    re.IGNORECASE,
+)
 _BESIDE = 40
 _LETTER_BEFORE = late_pattern(
     r"(?:\A|\n|:\s{0,3}|\bis )[(\[\"']{0,2}([A-Z])[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}\Z"
