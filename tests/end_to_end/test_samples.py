@@ -14,14 +14,14 @@ from lmms_eval_tasks.runs.scores import read_scores, scores_path
 
 pytestmark = pytest.mark.host
 
-K = 4
+SAMPLES = 4
 TASK, PAIRED = "mvp_mini_temporal_reasoning", "causalvqa_debug_paired"
 GUESSED = ("--model", "random_answer", "--tasks", f"{TASK},{PAIRED}")
 
 
 @pytest.fixture(scope="module")
 def guessed(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
-    return run_host(*GUESSED, "-n", str(K), home=sample_world.home, out=tmp_path_factory.mktemp("guessed"))
+    return run_host(*GUESSED, "-n", str(SAMPLES), home=sample_world.home, out=tmp_path_factory.mktemp("guessed"))
 
 
 def read_log(run: HostRun, task: str) -> list[tuple[str, str, list[str]]]:
@@ -52,7 +52,7 @@ def test_scores_are_those_of_the_logged_answers(task: str, guessed: HostRun) -> 
         {name: 100 * value for name, value in expected.items()}
     )
     part = read_scores(scores_path(guessed.results_file())).part(task)
-    assert part.samples == K and sum(part.outcomes.values()) == K * len(items)
+    assert part.samples == SAMPLES and sum(part.outcomes.values()) == SAMPLES * len(items)
     assert part.score("pair_accuracy").samples_variance and part.score("pair_accuracy").groups == len(pairs)
 
 
@@ -70,7 +70,7 @@ def test_the_first_sample_is_that_of_a_run_with_one_and_others_differ(
         alone = {name: value for name, value in first.items() if name not in ("sample", "samples")}
         assert plain["record"] == alone and plain["filtered_resps"] == said[0]
         columns.append(said)
-    assert len({"".join(sample) for sample in zip(*columns, strict=True)}) == K
+    assert len({"".join(sample) for sample in zip(*columns, strict=True)}) == SAMPLES
     text = scores_path(once.results_file()).read_text(encoding="utf-8")
     assert "samples" not in text and "variance" not in text and "any_of_k" not in text
     submission = "submissions/mvp_mini_temporal_reasoning_valid.jsonl"
@@ -99,11 +99,11 @@ def test_a_finished_run_is_scored_merged_and_replayed_with_its_samples(
     assert "scores equal" in printed("rescore", guessed.out, "--out", tmp_path / "again")
     written = scores_path(guessed.results_file()).read_bytes()
     assert scores_path(tmp_path / "again" / name).read_bytes() == written
-    replay = ("--model", "replay", "--model_args", f"predictions={guessed.out}", *GUESSED[2:], "-n", str(K))
+    replay = ("--model", "replay", "--model_args", f"predictions={guessed.out}", *GUESSED[2:], "-n", str(SAMPLES))
     alike(run_host(*replay, home=home, out=tmp_path / "replayed"))
     for part, ranks in ((1, 1), (2, 2)):
         env = {"LMMS_EVAL_TASKS_SHARD": f"{part}/2"}
-        run_host(*GUESSED, "-n", str(K), home=home, out=tmp_path / f"part{part}", env=env, ranks=ranks)
+        run_host(*GUESSED, "-n", str(SAMPLES), home=home, out=tmp_path / f"part{part}", env=env, ranks=ranks)
     printed("merge", tmp_path / "part1", tmp_path / "part2", "--out", tmp_path / "whole")
     alike(HostRun(0, "", tmp_path / "whole"))
     compared = printed("compare", guessed.out, tmp_path / "whole", "--task", TASK)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from commands import call, printed
 from logged_runs import TASK, strong, weak, write_run
-from made_runs import C, W, make_groups, make_run
+from made_runs import CORRECT, WRONG, make_groups, make_run
 from markupsafe import escape
 from refusals import refusal
 from sample_runs import evidence, write_sample_run
@@ -389,7 +389,7 @@ def test_a_built_set_shows_what_each_step_left_and_a_broken_file_is_refused(home
         AttritionStep(step="blind check", came=24, left=6, removed={"answered without a look": 18}),
     )
     write_attrition(SetAttrition(start="clips", rows=10, steps=steps), source)
-    run = make_run({TASK: make_groups([(C, W)] * 4)}, kind=SetKind.OWN)
+    run = make_run({TASK: make_groups([(CORRECT, WRONG)] * 4)}, kind=SetKind.OWN)
     prepare(source)
     assert attrition_panels([TASK], [run]) == [], "a set without the mark of a build is not taken for one"
     mark_as_built(source)

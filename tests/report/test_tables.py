@@ -10,7 +10,7 @@ import pytest
 from commands import call, printed
 from expected import Expected
 from logged_runs import weak, write_records, write_run
-from made_runs import C, P, S, W, make_groups, make_run, show
+from made_runs import CORRECT, UNPARSED, UNSCORED, WRONG, make_groups, make_run, show
 from refusals import refusal
 from version_gate import own_benchmarks
 
@@ -36,10 +36,15 @@ from lmms_eval_tasks.utils.reporting.references import published_of_view, publis
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnparsedReason, UnscoredReason
 
-RIGHT, WRONG, LOST, GONE = (C, C), (C, W), (P, C), (S, C)
+BOTH_RIGHT, ONE_WRONG, ONE_UNPARSED, ONE_UNSCORED = (
+    (CORRECT, CORRECT),
+    (CORRECT, WRONG),
+    (UNPARSED, CORRECT),
+    (UNSCORED, CORRECT),
+)
 PHYSICS, TEMPORAL = "mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning"
 SUBSET_TASKS = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
-PAIRS = make_groups([RIGHT] * 20 + [WRONG] * 20)
+PAIRS = make_groups([BOTH_RIGHT] * 20 + [ONE_WRONG] * 20)
 KINDS = ("cast_bench", "cast_bench_open")
 GRADED: dict[str, Any] = {"scores": dict.fromkeys(DIMENSIONS, 5.0)}
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
@@ -50,7 +55,7 @@ GROUNDING = {
 
 
 def test_scores_of_a_group_are_the_mean_of_its_tasks(expected: Expected) -> None:
-    one, two = make_groups([RIGHT] * 3 + [WRONG]), make_groups([WRONG, LOST, GONE])
+    one, two = make_groups([BOTH_RIGHT] * 3 + [ONE_WRONG]), make_groups([ONE_WRONG, ONE_UNPARSED, ONE_UNSCORED])
     run = make_run({"one": one, "two": two}, {"both": ("two", "one")}, SetKind.SAMPLE)
     (table,) = score_tables([run])
     # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
@@ -65,7 +70,7 @@ def test_scores_of_a_group_are_the_mean_of_its_tasks(expected: Expected) -> None
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_tables_fit_a_terminal_and_names_are_whole_where_they_can_be(width: int, expected: Expected) -> None:
-    records = make_groups([RIGHT, WRONG] * 20, type="planning", difficulty="hard")
+    records = make_groups([BOTH_RIGHT, ONE_WRONG] * 20, type="planning", difficulty="hard")
     name = "a-model-with-quite-a-long-name-7b"
     run = make_run(dict.fromkeys(SUBSET_TASKS, records), {"mvp_mini": SUBSET_TASKS}, name=name)
     tables = [*score_tables([run]), *reference_tables([run], "mvp_mini"), *stratum_tables(run, ["type"], PHYSICS)]
@@ -76,7 +81,9 @@ def test_tables_fit_a_terminal_and_names_are_whole_where_they_can_be(width: int,
 
 @pytest.mark.parametrize("kind", SetKind)
 def test_only_the_whole_official_release_stands_beside_anything_published(kind: SetKind) -> None:
-    run = make_run({PHYSICS: make_groups([RIGHT, WRONG] * 20)}, sets={PHYSICS: DataSet(kind=kind, items=48, of=18_416)})
+    run = make_run(
+        {PHYSICS: make_groups([BOTH_RIGHT, ONE_WRONG] * 20)}, sets={PHYSICS: DataSet(kind=kind, items=48, of=18_416)}
+    )
     (table,) = reference_tables([run, replace(run, name="part", limited="--limit 40")])
     marked = [row[1] for row in table.rows for cell in row if isinstance(cell, Number) and cell.mark is not None]
     # Chance stands beside both scores of any run; people and models beside those of the official release.
@@ -86,16 +93,19 @@ def test_only_the_whole_official_release_stands_beside_anything_published(kind: 
 
 
 def test_warnings(expected: Expected) -> None:
-    official = make_run({"one": make_groups([RIGHT]), PHYSICS: make_groups([RIGHT])})
+    official = make_run({"one": make_groups([BOTH_RIGHT]), PHYSICS: make_groups([BOTH_RIGHT])})
     assert run_warnings([official]) == []
 
     def of(kind: SetKind, name: str = "other", *tasks: str) -> Run:
         sets = dict.fromkeys(tasks or official.records, DataSet(kind=kind, items=48, of=18_416))
         return replace(official, name=name, sets={**official.sets, **sets})
 
-    mute = make_run({PHYSICS: make_groups([(P, P)] * 2)})
-    keyless = [replace(one, expected=None, unscored_reason=UnscoredReason.NO_KEY) for one in make_groups([(S, S)] * 3)]
-    first, second, third, fourth, *others = make_groups([RIGHT, LOST, RIGHT, RIGHT])
+    mute = make_run({PHYSICS: make_groups([(UNPARSED, UNPARSED)] * 2)})
+    keyless = [
+        replace(one, expected=None, unscored_reason=UnscoredReason.NO_KEY)
+        for one in make_groups([(UNSCORED, UNSCORED)] * 3)
+    ]
+    first, second, third, fourth, *others = make_groups([BOTH_RIGHT, ONE_UNPARSED, BOTH_RIGHT, BOTH_RIGHT])
     silent: dict[str, Any] = {"outcome": Outcome.UNSCORED, "answered": None}
     records = [
         replace(first, unscored_reason=UnscoredReason.FAILED, **silent),
@@ -112,7 +122,7 @@ def test_warnings(expected: Expected) -> None:
         [of(SetKind.SAMPLE, "other", "one"), official],
         [replace(official, limited="--limit 40"), official],
         [mute],
-        [make_run({PHYSICS: [*mute.records[PHYSICS], *make_groups([WRONG])]})],
+        [make_run({PHYSICS: [*mute.records[PHYSICS], *make_groups([ONE_WRONG])]})],
         [make_run({"causalvqa_paired": keyless})],
         [make_run({"one": records}, card=card)],
     ]
@@ -135,16 +145,16 @@ def test_each_kind_of_task_has_its_columns(expected: Expected, tmp_path: Path) -
 
 def test_questions_with_evidence_and_graded_answers(expected: Expected) -> None:
     grounded, judged = [], []
-    for index, outcome in enumerate((P, C, C, C, C, C, C, S)):
+    for index, outcome in enumerate((UNPARSED, CORRECT, CORRECT, CORRECT, CORRECT, CORRECT, CORRECT, UNSCORED)):
         names, stratum = (f"q{index}", f"clip{index // 2}"), {"category": "causal_explanation"}
         of_all = dict.fromkeys(GROUNDING, float(index % 2))
-        grounding = None if outcome is S else {**GROUNDING, **of_all, "supported": bool(index % 2)}
+        grounding = None if outcome is UNSCORED else {**GROUNDING, **of_all, "supported": bool(index % 2)}
         fields = {"grounding": grounding, "format": FORM, "matching": "script"}
-        reason = UnscoredReason.NO_CLIP if outcome is S else None
-        answered = "A" if outcome is C else None
+        reason = UnscoredReason.NO_CLIP if outcome is UNSCORED else None
+        answered = "A" if outcome is CORRECT else None
         grounded.append(Record(*names, stratum, "A", answered, outcome, reason, fields=fields))
         scores = dict.fromkeys(DIMENSIONS, 10.0 - index) if index < 6 else None
-        judged.append(Record(*names, stratum, "key", "said", W if scores else S, fields={"scores": scores}))
+        judged.append(Record(*names, stratum, "key", "said", WRONG if scores else UNSCORED, fields={"scores": scores}))
     run = make_run({"cast_bench": grounded, "cast_bench_open": judged}, kind=SetKind.SAMPLE)
     tables = score_tables([run])
     # Six of seven right; three of seven with evidence; one of the seven asked unparsed, one of eight unscored.
@@ -154,21 +164,21 @@ def test_questions_with_evidence_and_graded_answers(expected: Expected) -> None:
 
 
 def test_tasks_and_groups_are_shown_alone_where_they_are_asked_for(expected: Expected) -> None:
-    pairs = make_groups([RIGHT, WRONG])
+    pairs = make_groups([BOTH_RIGHT, ONE_WRONG])
     run = make_run(dict.fromkeys(SUBSET_TASKS[:2], pairs), {"both": SUBSET_TASKS[:2]})
     alone = replace(run, name="alone", records={SUBSET_TASKS[0]: run.records[SUBSET_TASKS[0]]}, groups={})
     assert [table.title.split()[0] for table in score_tables([run])] == ["both"]
     (table,) = score_tables([run, alone], SUBSET_TASKS[0])
     assert table.title.startswith(SUBSET_TASKS[0]) and [row[0] for row in table.rows] == ["replay", "alone"]
     assert not list(reference_tables([make_run({"somebodys": pairs})]))
-    strata = make_run({"one": make_groups([RIGHT], type="planning", difficulty="easy")})
+    strata = make_run({"one": make_groups([BOTH_RIGHT], type="planning", difficulty="easy")})
     assert [row[0] for row in stratum_tables(strata, ["type", "difficulty"])[0].rows] == ["planning easy", "all"]
     expected(f"{refusal(score_tables, [run], 'yocausal')}\n{refusal(stratum_tables, strata, ['colour'])}")
 
 
 @pytest.mark.parametrize("command", ["report", "board"])
 def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Path) -> None:
-    run = write_records(tmp_path / "model", {"one": make_groups([RIGHT, WRONG])})
+    run = write_records(tmp_path / "model", {"one": make_groups([BOTH_RIGHT, ONE_WRONG])})
     for path in list(run.iterdir()):
         path.with_name(path.name.replace("20261121", "20261122")).write_bytes(path.read_bytes())
     assert "holds 2 runs" in call(command, run).out
@@ -217,7 +227,7 @@ def test_tables_and_page_compute_a_stratum_from_its_records_alone() -> None:
 
 def test_parts_that_some_records_lack_are_shown() -> None:
     strata: list[dict[str, str]] = [{"concept": "Gravity-Continuity"}, {"concept": "GravitySupport"}, {}]
-    found = [replace(one, stratum=stratum) for one, stratum in zip(make_groups([(C,)] * 3), strata, strict=True)]
+    found = [replace(one, stratum=stratum) for one, stratum in zip(make_groups([(CORRECT,)] * 3), strata, strict=True)]
     (table,) = stratum_tables(make_run({PHYSICS: found}), ["concept"])
     assert [row[0] for row in table.rows] == ["Gravity-Continuity", "GravitySupport", "other", "all"]
     published = published_parts(find_benchmark("mvp").folder, [str(row[0]) for row in table.rows])
@@ -226,7 +236,7 @@ def test_parts_that_some_records_lack_are_shown() -> None:
         ("Gravity-Support, Tarsier-34B", 35.2),
     ]
     # A group is shown by those of its tasks that have the parts, and says which have none.
-    other = make_groups([RIGHT])
+    other = make_groups([BOTH_RIGHT])
     run = make_run({SUBSET_TASKS[0]: other, PHYSICS: found}, {"mvp_mini": (SUBSET_TASKS[0], PHYSICS)})
     for only in ("", "mvp_mini"):
         (table,) = stratum_tables(run, ["concept"], only)
@@ -272,8 +282,8 @@ def test_a_view_stands_beside_nothing_of_the_whole_items() -> None:
 def test_a_view_is_compared_with_the_whole_in_pairs_and_with_what_is_published_of_it(expected: Expected) -> None:
     blind_task = f"{TEMPORAL}_blind"
     # 12 first members and 6 second ones are right.
-    blind = make_run({blind_task: make_groups([RIGHT] * 6 + [WRONG] * 6 + [(W, W)] * 28)})
-    whole = make_run({TEMPORAL: make_groups([RIGHT] * 30 + [WRONG] * 10)})
+    blind = make_run({blind_task: make_groups([BOTH_RIGHT] * 6 + [ONE_WRONG] * 6 + [(WRONG, WRONG)] * 28)})
+    whole = make_run({TEMPORAL: make_groups([BOTH_RIGHT] * 30 + [ONE_WRONG] * 10)})
     (table,) = tables = view_tables([whole, blind])
     metrics = [one.metric for one in references_of(TEMPORAL, TEMPORAL, 80)]
     compared = compare_records({"": whole.records[TEMPORAL]}, {"": blind.records[blind_task]}, metrics).differences
@@ -319,7 +329,7 @@ def test_figures_of_a_view_show_what_is_published_of_that_view_alone() -> None:
 
 def test_why_answers_were_not_read_stands_in_the_report_the_last_lines_and_the_file_of_scores() -> None:
     stratum = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
-    records = [replace(one, stratum=stratum) for one in make_groups([RIGHT] * 4)]
+    records = [replace(one, stratum=stratum) for one in make_groups([BOTH_RIGHT] * 4)]
     unread: dict[str, Any] = {"outcome": Outcome.UNPARSED, "answered": None}
     reasons = [UnparsedReason.DISAGREES, UnparsedReason.DISAGREES, UnparsedReason.EMPTY]
     for place, (reason, said) in enumerate(zip(reasons, ("B", "A", None), strict=True)):

@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.output import FittingTable
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
-C, W, P, S = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED
+CORRECT, WRONG, UNPARSED, UNSCORED = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED
 
 
 def make_run(
@@ -34,8 +34,8 @@ def make_groups(outcomes: Iterable[Sequence[Outcome]], **stratum: str) -> list[R
     """Groups of items with these outcomes, whose official reading is ours."""
     return [
         Record(
-            f"{group}_{member}", str(group), stratum, "A", None if outcome is P else "A", outcome,
-            fields={"official_correct": None if outcome is S else outcome is C},
+            f"{group}_{member}", str(group), stratum, "A", None if outcome is UNPARSED else "A", outcome,
+            fields={"official_correct": None if outcome is UNSCORED else outcome is CORRECT},
         )
         for group, members in enumerate(outcomes)
         for member, outcome in enumerate(members)

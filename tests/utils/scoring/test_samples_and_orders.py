@@ -33,9 +33,9 @@ from lmms_eval_tasks.utils.scoring.record import (
     UnscoredReason,
 )
 
-K = 4
+SAMPLES = 4
 PAIRS = 30
-ANSWERS = np.random.default_rng(7).choice(list("AABC-"), size=(PAIRS, 2, K))
+ANSWERS = np.random.default_rng(7).choice(list("AABC-"), size=(PAIRS, 2, SAMPLES))
 """What is answered to each member of each pair in each sample, where A is the key; - cannot be read."""
 
 
@@ -73,7 +73,7 @@ def test_scores_are_those_of_the_table() -> None:
         "single_accuracy_majority": voted.mean(),
         "unparsed_rate": (ANSWERS == "-").mean(),
         "self_agreement": np.mean(
-            [one != "-" and one == two for item in ANSWERS.reshape(-1, K) for one, two in combinations(item, 2)]
+            [one != "-" and one == two for item in ANSWERS.reshape(-1, SAMPLES) for one, two in combinations(item, 2)]
         ),
     }
     leading = PAIR_ACCURACY, SINGLE_ACCURACY
@@ -96,7 +96,7 @@ def test_an_interval_is_that_of_groups_drawn_with_all_their_samples() -> None:
 def test_the_variance_is_split_as_an_analysis_of_variance_has_it() -> None:
     values = 100.0 * (ANSWERS == "A").all(axis=1)
     within = values.var(axis=1, ddof=1).mean()
-    between = values.mean(axis=1).var(ddof=1) - within / K
+    between = values.mean(axis=1).var(ddof=1) - within / SAMPLES
     assert variances(PAIR_ACCURACY, [RECORDS]) == pytest.approx((max(between, 0), within))
     assert variances(SINGLE_ACCURACY, [RECORDS[:1]]) is None
     assert variances(SINGLE_ACCURACY, [[replace(one, samples=()) for one in RECORDS]]) is None
@@ -203,7 +203,7 @@ def test_an_item_is_right_only_if_it_is_right_in_all_orders() -> None:
 
 def test_a_view_may_count_an_item_as_right_that_is_right_in_any_of_its_samples() -> None:
     right = (ANSWERS == "A").any(axis=2)
-    records = [replace(one, across="any", needs=K) for one in RECORDS]
+    records = [replace(one, across="any", needs=SAMPLES) for one in RECORDS]
     assert SINGLE_ACCURACY.score_records(records) == pytest.approx(100 * right.mean())
     assert UNPARSED_RATE.score_records(records) == UNPARSED_RATE.score_records(RECORDS), "a rate stays a mean"
     assert [bool(settle(one).correct) for one in records] == list(right.reshape(-1))
