@@ -24,6 +24,8 @@ PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c 
 WORLDS_PYTEST = cd worlds/tests && OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir .. -c ../pyproject.toml $(PARALLEL)
 FAST = -m "not nightly and not host and not model and not browser and not slow"
 DAILY = -m "not nightly"
+SINCE ?= main
+CHANGED = $(BIN)/python tools/changed_tests.py --since $(SINCE)
 # Modules of tests in different folders share their names; those that they import lie in MYPYPATH.
 MYPY_OF_FILES = "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" --explicit-package-bases
 
@@ -51,9 +53,10 @@ test-house: install
 test-worlds: install
 	$(WORLDS_PYTEST) $(DAILY) .
 
+# Those that what differs from SINCE can reach; all where nothing does, as in a fresh clone.
 quick: install
-	$(PYTEST) $(FAST) .
-	$(WORLDS_PYTEST) $(FAST) .
+	tests="$$($(CHANGED) --package lmms_eval_tasks)" && test -z "$$tests" || { $(PYTEST) $(FAST) $$tests; }
+	tests="$$($(CHANGED) --package lmms_eval_worlds)" && test -z "$$tests" || { $(WORLDS_PYTEST) $(FAST) $$tests; }
 
 # All there is: also every script of benchmarks/ at its tiny size, all rows of hostile tables, and trainings, which skip
 # where ms-swift cannot be installed.

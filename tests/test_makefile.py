@@ -14,7 +14,10 @@ import yaml
 
 MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
 WORKFLOWS = sorted((MAKEFILE.parent / ".github" / "workflows").glob("*.yml"))
-STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*${TRAIN_ENV:+ in $TRAIN_ENV}" >> calls\n'
+STAND_IN = """#!/bin/sh
+echo "$(basename "$0") $*${TRAIN_ENV:+ in $TRAIN_ENV}" >> calls
+case "$*" in *changed_tests.py*lmms_eval_tasks) echo test_a.py test_b.py ;; esac
+"""
 INSTALL = "python tools/install.py"
 INSTALLS = f"{INSTALL} --no-deps --force-reinstall . ./worlds"
 
@@ -58,7 +61,7 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
     filled = ["python -m venv .venv", f"{INSTALL} --constraint constraints.txt .[dev] ./worlds[tests]", INSTALLS]
     assert make(checkout) == filled
     assert make(checkout) == []
-    for target in ("quick", "test", "nightly"):
+    for target in ("test", "nightly"):
         calls = make(checkout, target, "TRAIN_VENV=.venv")
         ours, *worlds = (call for call in calls if call.startswith("pytest "))
         assert ours.startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
@@ -66,7 +69,10 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
         assert all(("not nightly" in call) == (target != "nightly") for call in (ours, *worlds))
         assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
     shutil.rmtree(checkout / ".venv")
-    assert make(checkout, "quick")[:3] == filled
+    *made, ours, worlds, reached = make(checkout, "quick", "SINCE=other")
+    choice = "python tools/changed_tests.py --since other --package"
+    assert (made, ours, worlds) == (filled, f"{choice} lmms_eval_tasks", f"{choice} lmms_eval_worlds")
+    assert reached.startswith("pytest ") and reached.endswith(" test_a.py test_b.py") and "not slow" in reached
     gate = "python tools/version_gate.py"
     assert make(checkout, "versions") == [gate, f"{gate} worlds/lmms_eval_worlds"]
     assert make(checkout, "measurements", "SCRIPT=ranks --tiny")[-1] == "python tools/measurements.py ranks --tiny"
