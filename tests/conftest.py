@@ -146,6 +146,12 @@ def warnings() -> Iterator[list[str]]:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without the drawings of their figures, which take most of a page's time."""
+    monkeypatch.setattr("lmms_eval_tasks.utils.reporting.drawing.page_figures", lambda figures: ["" for _ in figures])
+
+
+@pytest.fixture
 def hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables as a terminal of a hundred columns shows them, also where the test catches what is printed."""
     monkeypatch.setattr("lmms_eval_tasks.utils.core.output.ENDLESS", 100)

@@ -191,6 +191,7 @@ CHANGED = [
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # all is measured a second time
 def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     package, digests = tmp_path / "lmms_eval_tasks", tmp_path / "digests.json"
     leave = shutil.ignore_patterns("__pycache__")

@@ -36,11 +36,9 @@ WHOLE = DataSet(kind=SetKind.OFFICIAL, items=60, of=60).model_dump(mode="json")
 
 
 def chosen(benchmark: str) -> list[tuple[str, str]]:
-    """All tasks and groups, and of each that has views the first one."""
-    found: dict[str, list[str]] = {}
-    for name, view in every_name(benchmark):
-        found.setdefault(name, []).append(view)
-    return [(name, view) for name, views in found.items() for view in views[:2]]
+    """All tasks and groups, and the first view."""
+    names = list(every_name(benchmark))
+    return [(name, view) for name, view in names if not view] + [pair for pair in names if pair[1]][:1]
 
 
 NAMES = [(benchmark, *pair) for benchmark in registry().benchmarks for pair in chosen(benchmark)]

@@ -13,13 +13,16 @@ from graded_records import records_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.drawn_runs import check_shown, every_name, finish
 from lmms_eval_tasks.testing.score_laws import check_scores, unreached
+from lmms_eval_tasks.testing.thorough import EXAMPLES
 from lmms_eval_tasks.utils.benchmark.views import name_view
 
 pytestmark = pytest.mark.usefixtures("few_draws")
-BENCHMARKS = registry().benchmarks
+BENCHMARKS = {name: one for name, one in registry().benchmarks.items() if not (one.folder / EXAMPLES).exists()}
+"""A package of its own has such examples, and its tests check it thoroughly."""
 KINDS = [(name, kind) for name, benchmark in BENCHMARKS.items() for kind in benchmark.kinds]
 CASES = [
-    pytest.param(benchmark, name, view, id=f"{name}_{view}".rstrip("_"), marks=[pytest.mark.slow] if view else [])
+    # Thorough checks, in test_tasks.py, look at the numbers of views too.
+    pytest.param(benchmark, name, view, id=f"{name}_{view}".rstrip("_"), marks=[pytest.mark.nightly] if view else [])
     for benchmark in BENCHMARKS
     for name, view in every_name(benchmark)
 ]

@@ -45,6 +45,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("name", [name for name, one in BENCHMARKS.items() if not (one.folder / EXAMPLES).exists()])
 def test_a_thorough_check_finds_nothing(name: str, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another package's benchmark, whose folder has examples of its own, is checked by its own tests."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from by_day import first_by_day
 from published import (
     REPRODUCIBILITY,
     TABLE_6,
@@ -40,9 +41,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("tables")
     with at(root / "home"):
         prepare_causalvqa(Preparation(), write_causalvqa_release(root / "release", "GPT-4o"))
-        snapshot, videos = write_mvp_release(root / "release")
-        prepare_mvp(Preparation(), videos, str(snapshot), "mini")
         yield root / "home"
+
+
+@pytest.fixture(scope="module")
+def with_mvp(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    snapshot, videos = write_mvp_release(tmp_path_factory.mktemp("mvp"))
+    prepare_mvp(Preparation(), videos, str(snapshot), "mini")
 
 
 def graded(task: str, responses: Path) -> list[Record]:
@@ -60,7 +65,7 @@ def scores_of(task: str, found: list[Record]) -> Scores:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", first_by_day(MODELS))
 def test_causalvqa_tables_6_and_12(model: str, home: Path, tmp_path: Path) -> None:
     found = graded("causalvqa_paired", write_causalvqa_responses(tmp_path / "responses.jsonl", model))
     scores = scores_of("causalvqa_paired", found)
@@ -99,9 +104,10 @@ def write_mvp_answers(path: Path, model: str) -> tuple[Path, dict[tuple[str, str
     return write_mvp_responses(path, answers), printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # 18,416 answers of each
+@pytest.mark.usefixtures("with_mvp")
 @pytest.mark.parametrize("model", mvp_models())
-def test_mvp_mini_reproducibility(model: str, home: Path, tmp_path: Path) -> None:
+def test_mvp_mini_reproducibility(model: str, tmp_path: Path) -> None:
     responses, printed = write_mvp_answers(tmp_path / "responses.jsonl", model)
     found = {subset: graded(f"mvp_mini_{subset}", responses) for subset in SUBSETS}
     scores = {subset: scores_of(f"mvp_mini_{subset}", of_subset) for subset, of_subset in found.items()}

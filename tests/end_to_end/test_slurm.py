@@ -187,6 +187,7 @@ def test_a_new_launch_takes_over_what_is_queued_and_runs_again_what_was_killed(
     assert len(list((out / "parts").rglob("*_submitted.pkl"))) == 6
 
 
+@pytest.mark.nightly  # two processes that import lmms-eval anew
 @pytest.mark.host
 def test_the_script_of_the_page_runs_one_run_on_several_nodes(
     slurm: dict[str, str], sample_world: SampleWorld, tmp_path: Path

@@ -38,7 +38,7 @@ from small_clips import write_noise
 from submission_world import EVERY, prepare_world
 from yocausal_world import write_release as write_yocausal
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("undrawn")]
 MOST_MEMORY = 1_000_000_000
 """Bytes that a command may take."""
 LONGEST = 20

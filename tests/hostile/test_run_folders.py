@@ -71,6 +71,7 @@ def read(run: Path, task: str, other: Path) -> None:
         assert str(error)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("task", FORMS.values())
 def test_what_is_spoilt_is_said_in_words(task: str, tmp_path: Path) -> None:
     answer = sometimes(0, 0.7) if task in TASKS else lambda task, doc: "Yes, (A)."

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from by_day import first_by_day
 from clip_libraries import note_opened
 from expected import Expected
 from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
@@ -149,7 +150,7 @@ def count_encodes(model: SharedPrefix) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_by_day(FAMILIES, 2))
 def test_answers_are_those_of_plain_generation(
     load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,7 +176,7 @@ def test_answers_are_those_of_plain_generation(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", HOSTS)
+@pytest.mark.parametrize("family", first_by_day(HOSTS))
 @pytest.mark.parametrize("asked", [{"batch_size": 1}, {"batch_size": 4}, {"fps": 4, "max_num_frames": 8}], ids=str)
 def test_answers_are_those_of_the_adapter_of_lmms_eval(
     load: Load, checkpoint: Callable[[str], Path], clips: list[Path], family: str, asked: dict[str, Any]
@@ -275,7 +276,7 @@ def question(video: str) -> ChatMessages:
     return ChatMessages(messages=[{"role": "user", "content": content}])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_by_day(FAMILIES, 3))
 @pytest.mark.parametrize("sampling", [{"max_num_frames": 8}, {"fps": 4, "max_num_frames": 8}])
 def test_a_model_gets_what_it_would_get_of_the_made_clip(
     load: Load, clips: list[Path], family: str, sampling: dict[str, int], tmp_path: Path

@@ -334,6 +334,7 @@ def test_what_a_model_says_is_text(page: Page, tmp_path: Path) -> None:
     assert page.run("return window.owned === undefined && document.images.length === 0")
 
 
+@pytest.mark.nightly  # times are measured
 def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -> None:
     """From navigation to the first row of the list, after a first paint; then a filter without freezing.
 

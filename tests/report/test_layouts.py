@@ -109,7 +109,7 @@ def test_tables_of_causalvqa(expected: Expected) -> None:
     expected(show([*tables, *layout_tables([rebuilt(**views)])], WIDE))
 
 
-@pytest.mark.slow  # draws all figures of a page
+@pytest.mark.nightly  # draws all figures of a page in each form
 def test_figures_of_causalvqa_have_models_and_people_by_type_and_difficulty(tmp_path: Path) -> None:
     run = rebuilt(causalvqa_paired=[one.with_fields(official_correct=one.correct) for one in answers()])
     (_, (section,)) = build_sections([run])

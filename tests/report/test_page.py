@@ -57,6 +57,9 @@ def filmed(test: Any) -> Any:
     return pytest.mark.slow(pytest.mark.usefixtures("in_sample_home")(test))
 
 
+undrawn = pytest.mark.usefixtures("undrawn")
+
+
 def in_script(page: str, attribute: str) -> Any:
     """The JSON that the page's script reads from an element."""
     (found,) = re.findall(rf'<script type="application/json" {attribute}>(.*?)</script>', page, re.DOTALL)
@@ -110,6 +113,7 @@ def test_the_page_of_sample_data(written: Path) -> None:
 
 
 @filmed
+@undrawn
 def test_what_scores_stand_on_and_beside(sample_runs: tuple[Path, Path]) -> None:
     official = DataSet(kind=SetKind.OFFICIAL)
     runs = list(map(read_run, sample_runs))
@@ -133,6 +137,7 @@ def test_what_scores_stand_on_and_beside(sample_runs: tuple[Path, Path]) -> None
 
 
 @filmed
+@undrawn
 def test_items_stand_with_what_is_prepared_of_them(
     sample_runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +162,7 @@ def test_items_stand_with_what_is_prepared_of_them(
 
 
 @filmed
+@undrawn
 def test_graded_answers_show_the_judges_scores(tmp_path: Path) -> None:
     run = write_sample_run(tmp_path / "m", ["cast_bench"], lambda task, doc: "It was pushed.")
     log, results = log_of(run, "cast_bench"), run / "20261121_results.json"
@@ -175,6 +181,7 @@ def test_graded_answers_show_the_judges_scores(tmp_path: Path) -> None:
 
 
 @filmed
+@undrawn
 def test_odd_answers_are_shown(tmp_path: Path) -> None:
     def lose(task: str, doc: Any) -> str:
         loss = Directed[float](forward=math.nan, backward=1.25)
@@ -212,6 +219,7 @@ def test_odd_answers_are_shown(tmp_path: Path) -> None:
 
 
 @filmed
+@undrawn
 def test_clips_are_linked_where_they_are_too_many_to_hold(
     sample_runs: tuple[Path, Path], sample_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +236,7 @@ def test_clips_are_linked_where_they_are_too_many_to_hold(
 
 
 @filmed
+@undrawn
 def test_the_command_writes_the_page_of_a_task(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     asked = ("--task", "cast_bench", "--out", out, "--clips", "link")
@@ -250,6 +259,7 @@ def run(home: Path, tmp_path: Path) -> Run:
 
 
 @pytest.mark.slow
+@undrawn
 def test_names_cards_hazards_and_strata_of_runs(run: Run, tmp_path: Path) -> None:
     page = build_page([run])
     assert "<b onload" not in page and "&lt;b onload=x&gt;&amp;" in page and 'id="cards"' not in page
@@ -304,7 +314,7 @@ def figures(runs: list[Run]) -> dict[str, Figure]:
     return dict(figures_of(build_sections(runs, TASK)[1]))
 
 
-@pytest.mark.slow  # many files are drawn
+@pytest.mark.nightly  # many files are drawn
 def test_every_figure_is_written_in_each_form_with_the_numbers_of_the_table(runs: list[Run], tmp_path: Path) -> None:
     out = tmp_path / "figures"
     out.mkdir()

@@ -42,7 +42,7 @@ def test_a_better_answer_earns_more(group: OrderedGroup) -> None:
     assert any(levels[0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_neither_distance_nor_order_earn_what_the_links_do() -> None:
     attacks = measurement("reward_attacks")
     samples = attacks.samples_of_tests()
@@ -68,7 +68,7 @@ def test_neither_distance_nor_order_earn_what_the_links_do() -> None:
 @pytest.mark.slow
 def test_no_ending_in_words_is_paid() -> None:
     attacks = measurement("reward_attacks")
-    samples = attacks.samples_of_tests()[::60]
+    samples = attacks.samples_of_tests()[::150]
     for name, policy in attacks.ENDING_WRONGLY.items():
         for sample in samples:
             assert (attacks.causal_reward(policy(sample, random.Random(0)), sample) or 0.0) <= 0.1, name
