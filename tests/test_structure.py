@@ -35,12 +35,17 @@ def test_nothing_of_the_evaluation_names_a_wing() -> None:
 
 
 @cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a module, those at its top level first."""
+    return [*ast.walk(ast.parse(path.read_bytes()))]
+
+
+@cache
 def names_in_code(path: Path) -> set[str]:
     """Identifiers and texts of a module's code, without docstrings and comments, which say where things come from."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    documented = {id(node.value) for node in nodes_of(path) if isinstance(node, ast.Expr)}
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
             found.add(node.value)
         elif isinstance(node, ast.Name):
@@ -96,7 +101,7 @@ def test_clips_are_decoded_in_one_place() -> None:
     wrong = []
     for path in MODULES:
         place = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "decode"):
                 continue
             of_text = all(isinstance(argument, ast.Constant) for argument in node.args)
@@ -110,7 +115,7 @@ def test_clips_are_decoded_in_one_place() -> None:
 def test_every_class_name_stands_for_one_thing() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in nodes_of(path)[0].body:  # type: ignore[attr-defined]
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

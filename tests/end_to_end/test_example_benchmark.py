@@ -407,6 +407,7 @@ def clips_by_level(video: Path) -> list[int]:
     return sorted(range(len(heights)), key=heights.__getitem__)
 
 
+@pytest.mark.nightly
 def test_items_whose_answer_is_an_order_are_taken_by_every_command(installed: Installed) -> None:
     ours, root = partial(installed.run, "lmms-eval-tasks", home="order home"), installed.root
     ours("sample", "vcrbench", "--out", "orders", "--prepare")

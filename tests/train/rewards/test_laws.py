@@ -195,7 +195,7 @@ def long_answers() -> Iterator[str]:
         yield from (many, f"<think><claims>{many}</claims></think><answer>No</answer>", f"<think>{many}<claims>")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_time_is_linear() -> None:
     for text in long_answers():
         started = time.process_time()

@@ -196,7 +196,7 @@ def test_deep_but_bounded_values_are_read_and_others_cost_neither_the_stack_nor_
     assert read_evidence_answer("{\\\\}" * 2_000 + '{"answer_choice": "F"}').answer is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_time_grows_with_the_text_and_not_with_its_square() -> None:
     def cost(shape: str, size: int) -> float:
         start = time.process_time()
