@@ -69,9 +69,13 @@ nightly: install
 measurements: install
 	OMP_NUM_THREADS=1 $(BIN)/python tools/measurements.py $(SCRIPT)
 
-# The texts that tests in PATHS expect, written again into their .expected files: read what has changed.
+# The texts that tests in PATHS expect, written again into their .expected files: read what has changed. Paths are those
+# below tests, and worlds/FILE below worlds/tests.
 expected: install
-	$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -q --write-expected $(PATHS)
+	$(if $(filter-out worlds/%,$(PATHS)),$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -q \
+		--write-expected $(filter-out worlds/%,$(PATHS)))
+	$(if $(filter worlds/%,$(PATHS)),cd worlds/tests && "$(TOP)/$(BIN)/pytest" --rootdir .. -c ../pyproject.toml -q \
+		--write-expected $(patsubst worlds/%,%,$(filter worlds/%,$(PATHS))))
 
 lint: install
 	$(BIN)/ruff check .

@@ -77,6 +77,9 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
     assert make(checkout, "versions") == [gate, f"{gate} worlds/lmms_eval_worlds"]
     assert make(checkout, "measurements", "SCRIPT=ranks --tiny")[-1] == "python tools/measurements.py ranks --tiny"
     assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
+    ours, worlds = make(checkout, "expected", "PATHS=cli/test_cli.py worlds/test_drafts.py")
+    assert ours.endswith("--write-expected cli/test_cli.py") and worlds.endswith("--write-expected test_drafts.py")
+    assert "worlds" not in make(checkout, "expected", "PATHS=cli/test_cli.py")[0]
 
 
 def test_the_newest_versions_are_tested_in_an_environment_that_is_made_anew(checkout: Path) -> None:
