@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.record import Record
 
-DRAWS, INTERVALS = 25, 5
+DRAWS, INTERVALS = 10, 3
 """How often records are drawn for a law of a score, and for one that needs intervals."""
 NEAR = 1e-9
 Law = Callable[[Metric, Sequence[Record], random.Random], str]
