@@ -190,8 +190,8 @@ def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Pat
 def test_tables_and_page_compute_a_stratum_from_its_records_alone() -> None:
     # By hand: three of the four pairs on planning are right, two of the three easy ones, one of the three hard ones.
     groups = {
-        ("planning", "easy"): [RIGHT, RIGHT], ("planning", "hard"): [RIGHT, WRONG],
-        ("descriptive", "easy"): [WRONG], ("descriptive", "hard"): [WRONG],
+        ("planning", "easy"): [BOTH_RIGHT, BOTH_RIGHT], ("planning", "hard"): [BOTH_RIGHT, ONE_WRONG],
+        ("descriptive", "easy"): [ONE_WRONG], ("descriptive", "hard"): [ONE_WRONG],
     }  # fmt: skip
     records = [
         replace(one, group_id=f"{kind} {level} {one.group_id}", item_id=f"{kind} {level} {one.item_id}")
