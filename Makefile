@@ -26,10 +26,11 @@ FAST = -m "not nightly and not host and not model and not browser and not slow"
 DAILY = -m "not nightly"
 SINCE ?= main
 CHANGED = $(BIN)/python tools/changed_tests.py --since $(SINCE)
+NOTED = --cov lmms_eval_tasks --cov lmms_eval_worlds --cov-context test --cov-report=
 # Modules of tests in different folders share their names; those that they import lie in MYPYPATH.
 MYPY_OF_FILES = "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" --explicit-package-bases
 
-.PHONY: demo released-model test test-house test-worlds quick newest nightly measurements expected lint coverage versions \
+.PHONY: demo released-model test test-house test-worlds quick newest nightly measurements expected lint coverage seen versions \
 	version-examples docs docs-files pictures install constraints train-env test-training real real-env wheel release clean
 
 # The released model that it shows has a minute to come.
@@ -91,6 +92,12 @@ lint: install
 versions: install
 	$(BIN)/python tools/version_gate.py
 	$(BIN)/python tools/version_gate.py worlds/lmms_eval_worlds
+
+# Which tests run which lines, for tools/mutants.py.
+seen: install
+	mkdir -p .mutants
+	export COVERAGE_FILE="$(TOP)/.mutants/lmms_eval_tasks.seen"; $(PYTEST) $(DAILY) $(NOTED) .
+	export COVERAGE_FILE="$(TOP)/.mutants/lmms_eval_worlds.seen"; $(WORLDS_PYTEST) $(DAILY) $(NOTED) .
 
 # The documentation site, into site/html.
 docs: install

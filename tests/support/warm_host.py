@@ -204,6 +204,8 @@ def _be_command(command: list[str], folder: str, environment: dict[str, str], fi
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    if "COVERAGE_FILE" in environment:
+        note_lines(environment["COVERAGE_FILE"], environment.get("PYTEST_CURRENT_TEST", ""))
     for number, file in ((0, os.devnull), (1, files[0]), (2, files[1])):
         # Ranks, and the two streams where they share a file, take turns at its end.
         stream = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -214,6 +216,18 @@ def _be_command(command: list[str], folder: str, environment: dict[str, str], fi
         status = _status_of(_launch, command[1:], ranks) if ranks > 1 else _status_of(_run_script, command)
     finally:
         os._exit(status)
+
+
+def note_lines(file: str, test: str) -> None:
+    """Have coverage.py note which lines the command runs for a test, as `make seen` asks."""
+    from coverage import Coverage
+
+    packages = ["lmms_eval_tasks", "lmms_eval_worlds"]
+    noted = Coverage(
+        file, data_suffix=True, source_pkgs=packages, context=f"{test.rpartition(' ')[0]}|run", config_file=False
+    )
+    atexit.register(noted.save)
+    noted.start()
 
 
 def _status_of(run: Any, *arguments: Any) -> int:

@@ -1,0 +1,74 @@
+"""Which tests run a line of a package, as `make seen` has had coverage.py note it."""
+
+from __future__ import annotations
+
+import ast
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from coverage.numbits import numbits_to_nums
+
+ROOT = Path(__file__).parents[1]
+SUITES = {"lmms_eval_tasks": ROOT / "tests", "lmms_eval_worlds": ROOT / "worlds" / "tests"}
+"""The tests of each package; both may run lines of each."""
+PARENTS = {package: suite.parent for package, suite in SUITES.items()}
+SEEN = "{}.seen"
+"""What was noted of a package's tests, by its name: a file of coverage.py."""
+INSTALLED = "site-packages/"
+
+
+class Sight:
+    """The tests of all suites, by the lines that they run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lines: dict[str, dict[str, set[int]]] = {}
+        """File and test to the lines that it runs."""
+        self._count: Counter[str] = Counter()
+        """Test to how many lines it runs of all files."""
+        for package, suite in SUITES.items():
+            top = suite.parent.relative_to(ROOT)
+            with closing(sqlite3.connect(folder / SEEN.format(package))) as noted:
+                found = noted.execute(
+                    "select path, context, numbits from line_bits join file on file.id = file_id "
+                    "join context on context.id = context_id where context != ''"
+                )
+                for path, context, bits in found:
+                    name, _, phase = context.rpartition("|")
+                    test, ran = str(top / name), numbits_to_nums(bits)
+                    of_file = self._lines.setdefault(path.rpartition(INSTALLED)[2], {})
+                    of_file.setdefault(test, set()).update(ran)
+                    self._count[test] += len(ran)
+                    if phase == "setup":
+                        # Tests of a file share what one of them has made.
+                        of_file.setdefault(test.partition("::")[0], set()).update(ran)
+
+    def tests(self, path: str, line: int) -> list[str]:
+        """The tests that run a line, else its function, else anything of its file: those that run little first, and
+        those of a file together."""
+        source = (PARENTS[path.partition("/")[0]] / path).read_text(encoding="utf-8")
+        spans = [range(line, line + 1), *_functions_around(source, line)]
+        ran = self._lines.get(path, {})
+        seen = next((tests for span in spans if (tests := _that_run(ran, span))), list(ran))
+        files = {one for one in seen if "::" not in one}
+        found = [test for test in self._count if test in seen or test.partition("::")[0] in files]
+        least: dict[str, int] = {}
+        for test in found:
+            file = test.partition("::")[0]
+            least[file] = min(least.get(file, self._count[test]), self._count[test])
+        return sorted(found, key=lambda test: (least[file := test.partition("::")[0]], file, self._count[test], test))
+
+
+def _that_run(ran: dict[str, set[int]], span: range) -> list[str]:
+    return [test for test, lines in ran.items() if not lines.isdisjoint(span)]
+
+
+def _functions_around(source: str, line: int) -> Iterable[range]:
+    """The bodies of the functions that a line is in, the innermost first."""
+    functions = (
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    bodies = (range(one.body[0].lineno, (one.end_lineno or 0) + 1) for one in functions)
+    return sorted((body for body in bodies if line in body), key=len)
