@@ -108,7 +108,15 @@ def test_a_line_is_tried_by_tests_that_run_it_small_ones_first(noted: Path) -> N
 
 def test_what_is_made_for_a_test_may_be_read_by_all_of_its_file(noted: Path) -> None:
     assert names(Sight(noted).tests("package/area.py", 11)) == ["reads_what_is_made", "small", "large", "error"]
-    assert names(Sight(noted).tests("package/area.py", 5)) == ["reads_what_is_made", "small", "large"]
+
+
+def test_what_an_import_runs_is_tried_by_all_tests_of_the_file_and_a_file_that_none_imports_by_those_beside_it(
+    noted: Path,
+) -> None:
+    sight, beside = Sight(noted), noted / "top" / "package" / "loaded.py"
+    beside.write_bytes(SOURCE)
+    for path, line in (("area.py", 5), ("area.py", 8), ("loaded.py", 12)):
+        assert names(sight.tests(f"package/{path}", line)) == ["reads_what_is_made", "small", "large", "error"]
 
 
 def test_results_are_kept_and_a_test_that_always_fails_kills_none(

@@ -113,14 +113,25 @@ def draw(seed: int, number: int) -> list[Mutant]:
 
 
 class Guard:
-    """Writes into a file which tests fail, and ends a run at a test without an end."""
+    """Runs some tests in their order, writes into a file which of them fail, and ends a run at a test without an end.
 
-    def __init__(self, failures: Path, suite: Path) -> None:
+    They are chosen here and not by pytest's arguments, at which it runs none where one of them is not there.
+    """
+
+    def __init__(self, tests: Sequence[str], failures: Path, suite: Path) -> None:
+        self._places = {test: place for place, test in enumerate(tests)}
         self._failures, self._top, self._running = failures, suite.parent.relative_to(ROOT), ""
 
-    def _note(self, name: str) -> None:
+    def _name(self, node: str) -> str:
+        return str(self._top / node)
+
+    def _note(self, node: str) -> None:
         with self._failures.open("a", encoding="utf-8") as file:
-            file.write(f"{self._top / name}\n")
+            file.write(f"{self._name(node)}\n")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        own = [item for item in items if self._name(item.nodeid) in self._places]
+        items[:] = sorted(own, key=lambda item: self._places[self._name(item.nodeid)])
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> NoReturn:
         self._note(self._running)
@@ -181,8 +192,8 @@ def run_tests(mutant: Mutant | None, tests: Sequence[str], options: Sequence[str
         for suite in dict.fromkeys(
             one for test in tests for one in SUITES.values() if (ROOT / test).is_relative_to(one)
         ):
-            own = [str(ROOT / test) for test in tests if (ROOT / test).is_relative_to(suite)]
-            if not _run_suite(suite, [*own, *options], failures, limit):
+            own = [test for test in tests if (ROOT / test).is_relative_to(suite)]
+            if not _run_suite(suite, own, options, failures, limit):
                 return None
             if failures.exists():
                 return failures.read_text(encoding="utf-8").splitlines()
@@ -192,21 +203,29 @@ def run_tests(mutant: Mutant | None, tests: Sequence[str], options: Sequence[str
             shutil.copy2(mutant.file, _COPY / mutant.path)
 
 
-def _run_suite(suite: Path, arguments: list[str], failures: Path, limit: float) -> bool:
+def _run_suite(suite: Path, tests: Sequence[str], options: Sequence[str], failures: Path, limit: float) -> bool:
     """Run tests in a fork of this process; whether it ended in time."""
+    files = [file for test in tests if (file := ROOT / test.partition("::")[0]).exists()]
+    if not files:
+        return True
     process, over = os.fork(), time.monotonic() + limit
     if process == 0:
-        _end_as_tests(suite, [*arguments, f"--basetemp={_COPY / 'temporary'}"], Guard(failures, suite))
-    while not (ended := os.waitpid(process, os.WNOHANG)[0]) and time.monotonic() < over:
+        chosen = [*dict.fromkeys(map(str, files)), *options, f"--basetemp={_COPY / 'temporary'}"]
+        _end_as_tests(suite, chosen, Guard(tests, failures, suite))
+    while not (ended := os.waitpid(process, os.WNOHANG))[0] and time.monotonic() < over:
         time.sleep(0.1)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)
-    if not ended:
+    if not ended[0]:
         os.waitpid(process, 0)
-    return bool(ended)
+    elif os.waitstatus_to_exitcode(ended[1]) in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+        log = (_COPY / "log").read_text(encoding="utf-8", errors="replace")
+        raise RuntimeError(f"pytest ran no test of {suite.relative_to(ROOT)}:\n{log[-2000:]}")
+    return bool(ended[0])
 
 
 def _end_as_tests(suite: Path, arguments: list[str], guard: Guard) -> NoReturn:
+    status = int(pytest.ExitCode.INTERNAL_ERROR)
     try:
         os.setsid()
         log = os.open(_COPY / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -215,9 +234,9 @@ def _end_as_tests(suite: Path, arguments: list[str], guard: Guard) -> NoReturn:
         os.chdir(suite)
         top = suite.parent
         fixed = ["--rootdir", str(top), "-c", str(top / "pyproject.toml"), "-p", "no:cacheprovider", "-q"]
-        pytest.main([*fixed, *arguments], plugins=[guard])
+        status = int(pytest.main([*fixed, *arguments], plugins=[guard]))
     finally:
-        os._exit(0)
+        os._exit(status)
 
 
 def refused(mutants: Iterable[Mutant]) -> set[str]:
@@ -293,11 +312,11 @@ class Results:
 def try_stage(stage: str, results: Results, sight: Sight, pool: Executor, limit: float) -> None:
     """Put what has survived so far through the tests of a stage; a test that fails without a mutant kills none."""
     while mutants := results.open_in(stage):
-        void = [word for test, sound in results.sound.items() if not sound for word in ("--deselect", test)]
+        void = {test for test, sound in results.sound.items() if not sound}
         tried = {}
         for mutant in mutants:
-            tests = sight.tests(mutant.path, mutant.change.line)
-            tried[pool.submit(run_tests, mutant, tests, ["-x", "-m", STAGES[stage], *void], limit)] = mutant
+            tests = [one for one in sight.tests(mutant.path, mutant.change.line) if one not in void]
+            tried[pool.submit(run_tests, mutant, tests, ["-x", "-m", STAGES[stage]], limit)] = mutant
         killers = set()
         for done in as_completed(tried):
             failed, mutant = done.result(), tried[done]

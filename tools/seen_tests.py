@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -46,12 +45,13 @@ class Sight:
                         of_file.setdefault(test.partition("::")[0], set()).update(ran)
 
     def tests(self, path: str, line: int) -> list[str]:
-        """The tests that run a line, else its function, else anything of its file: those that run little first, and
-        those of a file together."""
+        """The tests that run a line, else its function, else anything of its file, or of its folder: those that run
+        little first, and those of a file together."""
         source = (PARENTS[path.partition("/")[0]] / path).read_text(encoding="utf-8")
-        spans = [range(line, line + 1), *_functions_around(source, line)]
-        ran = self._lines.get(path, {})
-        seen = next((tests for span in spans if (tests := _that_run(ran, span))), list(ran))
+        ran, functions = self._lines.get(path, {}), _functions_around(source, line)
+        # What is run when a module is imported is run by the first test that does it, for all others.
+        spans = [range(line, line + 1), *functions] if functions else []
+        seen = next((tests for span in spans if (tests := _that_run(ran, span))), [*ran] or self._of_folder(path))
         files = {one for one in seen if "::" not in one}
         found = [test for test in self._count if test in seen or test.partition("::")[0] in files]
         least: dict[str, int] = {}
@@ -60,12 +60,17 @@ class Sight:
             least[file] = min(least.get(file, self._count[test]), self._count[test])
         return sorted(found, key=lambda test: (least[file := test.partition("::")[0]], file, self._count[test], test))
 
+    def _of_folder(self, path: str) -> list[str]:
+        """The tests of the files beside one that was noted of none, as one that others load by its path."""
+        folder = path.rpartition("/")[0]
+        return [test for other, ran in self._lines.items() if other.rpartition("/")[0] == folder for test in ran]
+
 
 def _that_run(ran: dict[str, set[int]], span: range) -> list[str]:
     return [test for test, lines in ran.items() if not lines.isdisjoint(span)]
 
 
-def _functions_around(source: str, line: int) -> Iterable[range]:
+def _functions_around(source: str, line: int) -> list[range]:
     """The bodies of the functions that a line is in, the innermost first."""
     functions = (
         node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
