@@ -44,6 +44,8 @@ SHARED_ROOMS = (
 )
 FAST = "not host and not model and not browser and not slow"
 STAGES = {"fast": FAST, "slow": f"not ({FAST}) and not nightly"}
+CONFIGURATION = "conftest.py"
+"""What all tests of a suite begin with: its name is noted where it cannot be imported, so that pytest runs none."""
 PATIENCE = 300
 """Processor seconds of a test after which it counts as failed: a loop without an end is a fault that it has noticed."""
 LIBRARIES = (
@@ -219,8 +221,7 @@ def _run_suite(suite: Path, tests: Sequence[str], options: Sequence[str], failur
     if not ended[0]:
         os.waitpid(process, 0)
     elif os.waitstatus_to_exitcode(ended[1]) in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-        log = (_COPY / "log").read_text(encoding="utf-8", errors="replace")
-        raise RuntimeError(f"pytest ran no test of {suite.relative_to(ROOT)}:\n{log[-2000:]}")
+        failures.write_text(f"{suite.relative_to(ROOT) / CONFIGURATION}\n", encoding="utf-8")
     return bool(ended[0])
 
 
@@ -326,6 +327,8 @@ def try_stage(stage: str, results: Results, sight: Sight, pool: Executor, limit:
             print(f"{stage}: {mutant.path}:{mutant.change.line}: {killer or 'survives'}", flush=True)
         if unknown := sorted(killers - results.sound.keys()):
             fails = pool.submit(run_tests, None, unknown, [], limit).result()
+            if fails and fails[0].endswith(CONFIGURATION):
+                raise RuntimeError(f"pytest runs no test below {fails[0]}, also without a mutant.")
             for test in unknown:
                 results.add(test=test, sound=fails is not None and test not in fails)
 
