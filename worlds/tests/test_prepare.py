@@ -151,12 +151,14 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
     assert len(filmed) == len(set(filmed)) == made.clips and not made.missing
     assert set(filmed) <= {clip.name for draft in own for clip in draft.clips}
     # Nobody expects as many items as the standard set has.
-    assert not made.warnings and made.data_set.kind.value == "own"
+    assert not made.warnings and made.data_set.kind.value == "own" and made.source == str(scenes)
     assert set(made.source_sha256) == {SCENES, "events", QUESTIONS}
     assert ((home / CARD.name) / SCENES).is_file() and not ((home / CARD.name) / "work").exists()
     # What is prepared is taken over: nothing is rendered again.
     again = prepare(Preparation(), scenes=scenes)[SPLIT]
     assert len(filmed) == made.clips and again.table_sha256 == made.table_sha256
+    drawn = prepare(Preparation(), seed=3)[SPLIT]
+    assert drawn.source == f"seed 3, {len(own)} scenes" and drawn.table_sha256 == made.table_sha256
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from worlds_oracle import oracle
 from lmms_eval_tasks.api import Outcome, Record, Reply, RunRecords, UnscoredReason
 from lmms_eval_worlds import report
 from lmms_eval_worlds.benchmark import BENCHMARK, make_rows
-from lmms_eval_worlds.card import DEPTHS, FAMILIES, SUBSETS
+from lmms_eval_worlds.card import ASPECTS, DEPTHS, FAMILIES, SUBSETS
 from lmms_eval_worlds.profile import STEPS
 from lmms_eval_worlds.questions.question_set import TASKS
 from lmms_eval_worlds.release import read_questions
@@ -64,6 +64,17 @@ def test_a_question_is_asked_whole_and_its_right_answer_is_right(subset: str) ->
         assert task.record(row, said).outcome.value == outcome
 
 
+@pytest.mark.parametrize("subset", SUBSETS)
+def test_the_chance_of_a_question_is_what_its_guesses_score_together(subset: str) -> None:
+    task, guesses = Rehearsal(subset), BENCHMARK.kinds[subset].guesses
+    for row in rows_of(subset):
+        records = [task.record(row, guess) for guess in guesses(row)]
+        right = sum(record.answered == record.expected for record in records)
+        assert [record.fields["chance"] for record in records] == [pytest.approx(100 * right / len(records))] * len(
+            records
+        )
+
+
 @pytest.mark.parametrize("subset", ["minimal", "counterfactual", "possible", "reversal"])
 def test_a_constant_gets_half_and_no_pair(subset: str) -> None:
     said = {"counterfactual": "Yes.", "possible": "Yes"}.get(subset, "A")
@@ -78,6 +89,15 @@ def test_marked_questions_and_levels_are_scored_apart() -> None:
     assert found["verdict_accuracy"] == pytest.approx(100 * plain.total() / len(asked))
     for level, number in Counter(row["level"] for row in asked).items():
         assert found[f"verdict_accuracy_{level}"] == pytest.approx(100 * plain[level] / number)
+
+
+@pytest.mark.parametrize(("subset", "score"), [("perception", "single_accuracy"), ("paired", "pair_accuracy")])
+def test_what_questions_are_about_has_a_score_of_its_own(subset: str, score: str) -> None:
+    aspects = {row["aspect"] for row in rows_of(subset)}
+    assert aspects == set(ASPECTS[subset])
+    for right in aspects:
+        found = scores(subset, lambda row, right=right: oracle(row) if row["aspect"] == right else "None of them.")
+        assert {aspect: found[f"{score}_{aspect}"] for aspect in aspects} == {**dict.fromkeys(aspects, 0), right: 100}
 
 
 def test_records_say_of_which_scene_and_step_they_are() -> None:
