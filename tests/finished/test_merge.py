@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from commands import refusal
 from expected import Expected
+from lmms_eval.models.model_utils.efficiency_metrics import build_efficiency_summary
 from logged_runs import TASK, weak, write_run
 from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
+from lmms_eval_tasks.finished.merge import merge_results
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.run_card import CARD
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -58,6 +60,37 @@ def change(file: Path, alter: Callable[[dict[str, Any]], None]) -> None:
     values = json.loads(file.read_text(encoding="utf-8"))
     alter(values)
     file.write_text(json.dumps(values), encoding="utf-8")
+
+
+def summed(*numbers: int) -> dict[str, Any]:
+    """What lmms-eval counts of requests with so many tokens of output each."""
+    asked, said = 10 * len(numbers), sum(numbers)
+    return {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said, "n_api_calls": len(numbers)}
+
+
+def test_tokens_of_the_parts_are_those_of_the_whole_run_and_means_are_taken_anew() -> None:
+    def run(*items: tuple[int, float]) -> dict[str, Any]:
+        """The results of a run of items, each with its tokens of output and whether it is right."""
+        samples = [
+            {"token_counts": [{"input_tokens": 10, "output_tokens": said}], "score": right} for said, right in items
+        ]
+        tokens = summed(*(said for said, _ in items))
+        limits = {"budget_exceeded": False, "budget_total_tokens": None}
+        fixed = {"date": "20261121", "start_time": 0.0, "total_evaluation_time_seconds": "1.0"}
+        return {
+            **{name: {TASK: {}} for name in ("results", "configs", "n-samples")},
+            "group_subtasks": {TASK: []},
+            "shard": {"n-samples": {TASK: {}}},
+            "usage": {"total": tokens, "by_task": {TASK: tokens}, "by_source": {"model": tokens}, **limits},
+            "efficiency": build_efficiency_summary({"samples": {TASK: samples}}),
+            **fixed,
+        }
+
+    first, second = [(3, 1.0), (8, 0.0)], [(40, 1.0)]
+    merged, whole = merge_results([run(*first), run(*second)]), run(*first, *second)
+    assert [merged[name] for name in ("usage", "efficiency")] == [whole[name] for name in ("usage", "efficiency")]
+    assert merged["efficiency"]["overall"]["avg_output_tokens_per_sample"] == (3 + 8 + 40) / 3
+    assert merged["total_evaluation_time_seconds"] == "2.0"
 
 
 def refused(tmp_path: Path, *runs: Path) -> str:

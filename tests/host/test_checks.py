@@ -143,6 +143,8 @@ def test_weights_that_cannot_be_had_are_named_before_they_are_loaded(
     said.append(find("own/model", errors.RevisionNotFoundError("404", response=RESPONSE), revision="v9"))
     assert None not in said
     expected("\n\n".join(map(str, said)))
+    # Of our own models, too.
+    assert find("own/nope", missing, model="shared_prefix") == str(said[4]).replace("vllm", "shared_prefix")
     (tmp_path / "hub" / "models--own--model" / "snapshots").mkdir(parents=True)
     assert find("own/model", offline) is None
     # It is there, and has no such file; somebody else's model; a server's model; none named.

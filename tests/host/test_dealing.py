@@ -20,7 +20,7 @@ from task_states import docs_of, new_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.host.asking import rank_agreement
+from lmms_eval_tasks.host.asking import parts, rank_agreement
 from lmms_eval_tasks.host.asking.dealing import QUESTION, Deal, deal_questions
 from lmms_eval_tasks.host.asking.parts import PartOfRun, deal_rows, without_tasks
 from lmms_eval_tasks.host.asking.rank_agreement import describe_disagreement, rank_facts, stop_unless_ranks_agree
@@ -196,6 +196,26 @@ def test_only_the_documents_of_a_part_are_asked_as_long_as_it_lasts() -> None:
         "n-samples": {"one": {"original": 9, "effective": 2}},
         "shard": {"part": 1, "of": 2, "n-samples": dict(part.whole)},
     }
+
+
+def test_the_first_rank_says_how_much_a_part_asks_and_a_run_that_is_none_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    whole = {name: {"original": 9, "effective": 4} for name in ("one", "other")}
+
+    def ask(shard: Shard | None) -> list[str]:
+        log.clear()
+        part = PartOfRun(shard, {"one": frozenset({0, 3}), "other": frozenset()}, whole, {})
+
+        def begin(rank: int) -> None:
+            with part.during():
+                pass
+
+        ThreadRanks(2, monkeypatch, parts).run(begin)
+        return log
+
+    assert ask(Shard(1, 2)) == ["Part 1/2 of the run: 2 of 8 items.", "Part 1/2 of the run has no item of other."]
+    assert ask(None) == []
 
 
 def test_what_differs_between_ranks_is_named_and_every_rank_gets_an_ordinary_exception(

@@ -327,6 +327,28 @@ def test_figures_of_a_view_show_what_is_published_of_that_view_alone() -> None:
         assert ("published" in {row[1] for row in panel.all_figures[0].table().texts()}) is beside
 
 
+def test_an_answer_of_cast_bench_counts_by_itself_and_by_its_evidence() -> None:
+    kinds = {
+        "right, supported": (Outcome.CORRECT, {"supported": True}),
+        "right, not supported": (Outcome.CORRECT, {"supported": False}),
+        "wrong, supported": (Outcome.WRONG, {"supported": True}),
+        "wrong, not supported": (Outcome.WRONG, {"supported": False}),
+        "not graded": (Outcome.CORRECT, None),
+    }
+    records = [
+        replace(one, outcome=outcome).with_fields(grounding=grounding and GROUNDING | grounding, format=FORM)
+        for number, (outcome, grounding) in enumerate(kinds.values(), 1)
+        for one in make_groups([BOTH_RIGHT] * number)
+    ]
+    panels = build_sections([make_run({"cast_bench": records})])[1][0].panels
+    (figure,) = (
+        one for panel in panels if panel.title == "Right answer and right evidence" for one in panel.all_figures
+    )
+    table = figure.table()
+    (counts,) = (dict(zip(table.headings[2:], row[2:], strict=True)) for row in table.rows)
+    assert counts == {kind: 2 * number for number, kind in enumerate(kinds, 1)}
+
+
 def test_why_answers_were_not_read_stands_in_the_report_the_last_lines_and_the_file_of_scores() -> None:
     stratum = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
     records = [replace(one, stratum=stratum) for one in make_groups([BOTH_RIGHT] * 4)]

@@ -15,7 +15,7 @@ import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numbered_clips import write_numbered
+from numbered_clips import number_of, write_numbered
 from numpy.typing import NDArray
 from PIL import Image
 from played import MODEL, Asked, BuildSample, Played, outcome
@@ -349,6 +349,20 @@ def test_who_sees_what(config: CastBenchConfig, tmp_path: Path) -> None:
         # JPEG blends the colours of blocks of 16 pixels.
         others = ndimage.maximum_filter(hidden, 37) == 0
         assert np.abs(pixels - pixels_of(whole))[others].max() <= 2
+
+
+def test_an_instance_is_described_in_the_second_in_which_its_box_is_largest(
+    config: CastBenchConfig, tmp_path: Path
+) -> None:
+    """By its area, not by where it lies; the first of equal ones."""
+    tall, wide, low = (12, 45, 42, 115), (60, 50, 150, 90), (12, 95, 32, 118)
+    for boxes, second in (((low, tall, wide, low), 2), ((low, low, tall, low), 2), ((tall, low, tall, low), 0)):
+        seen = BALL.model_copy(update={"boxes": dict(enumerate(boxes))})
+        row = CLIP.model_copy(update={"instances": (seen, BLOCK)})
+        _, _, played = made(config, [row], tmp_path / f"{second}{boxes.index(tall)}")
+        asked, _ = played.of("cast_bench_static")
+        outlined, _ = map(pixels_of, asked.pictures)
+        assert number_of(outlined) == second * 12.5
 
 
 # Replies and rows of any kind

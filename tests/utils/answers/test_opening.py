@@ -156,6 +156,17 @@ def test_an_answer_that_is_taken_up_again_stands() -> None:
         assert read_verdict(text) == verdict, text
 
 
+def test_an_answer_in_objects_is_read_as_deep_as_one_in_lists() -> None:
+    answer: Any = {"answer": "B"}
+    in_objects, in_lists, read = {"answer": answer}, answer, []
+    for _ in range(14):
+        said = [read_choice(json.dumps(one), OPTIONS) for one in (in_objects, {"answer": in_lists})]
+        assert said[0] == said[1]
+        read.append(said[0])
+        in_objects, in_lists = {"answer": in_objects}, [in_lists]
+    assert read == sorted(read, key=lambda one: one is None) and {*read} == {"B", None}
+
+
 WHY = (
     ("choice", "The correct answer is (C) A gust of wind moves the curtain.", UnparsedReason.DISAGREES),
     ("choice", "A or B", UnparsedReason.SEVERAL), ("choice", "It may be wet.", UnparsedReason.NO_OPTION),
