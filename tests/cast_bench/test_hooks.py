@@ -54,6 +54,23 @@ def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
     return docs_of(task_state("cast_bench"))
 
 
+def test_a_version_names_the_wording_where_questions_are_revised_and_nowhere_else(tmp_path: Path) -> None:
+    (prepared,) = docs(tmp_path, ROW)
+    changes: list[dict[str, Any]] = [{}, {"question": "Why?"}, {"answer": "A"}, {"clip": "test/sav_000002.mp4"}]
+    changes.append({"options": [*prepared["options"][:3], "It is round."]})
+    for name, text in (("evidence_rationale", "It bounces."), ("evidence_end_time", "00:01")):
+        changes.append({"evidence": json.dumps([{**json.loads(prepared["evidence"])[0], name: text}])})
+    versions: dict[str, list[str]] = {}
+    for mode in ("edit", "revise"):
+        items = registry().benchmarks["cast_bench"].inquiry(mode).items
+        assert items is not None
+        versions[mode] = [
+            version for one in items([{**prepared, **change} for change in changes]) for version in one.ways
+        ]
+    assert versions["edit"] == [""] * len(changes)
+    assert len(set(versions["revise"])) == len(changes)
+
+
 def process(doc: dict[str, Any], *said: Any) -> dict[str, Any]:
     """What lmms-eval gathers of a document's results in the default configuration, for every score."""
     state = task_state("cast_bench")

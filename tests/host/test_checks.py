@@ -14,6 +14,7 @@ from refusals import refusal
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.model.identity import (
+    SOFTWARE,
     Weights,
     get_nested_attr,
     needs_clips,
@@ -151,6 +152,14 @@ def test_weights_that_cannot_be_had_are_named_before_they_are_loaded(
     assert find("own/other", errors.RemoteEntryNotFoundError("404", response=RESPONSE)) is None
     assert find("nope", missing, model="no_such_model") is None
     assert describe_absent("async_openai", {"model": "nope"}) is describe_absent("qwen2_5_vl", {}) is None
+
+
+def test_the_card_has_torch_s_cuda_or_that_it_is_for_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for version in ("12.8", None):
+        monkeypatch.setattr("torch.version.cuda", version)
+        found.append(SOFTWARE["CUDA of torch"]())
+    assert found[0] == "12.8" and found[1].startswith("none: ")
 
 
 class Broken:

@@ -105,6 +105,14 @@ def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
     assert cache._lookup("c") == kept["c"]
 
 
+@pytest.mark.parametrize("name", ["_lookup", "_is_valid_response"])
+def test_a_cache_that_works_otherwise_is_left_as_it_is(name: str) -> None:
+    cache = SimpleNamespace(**{name: dict[str, str]().get})
+    before = dict(vars(cache))
+    with AskedModel(Adapter()).lasting(cache):
+        assert vars(cache) == before
+
+
 def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None:
     state = task_state(TASK)
     first, second = docs_of(state)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from docs import ROOT
 from expected import Expected
-from numbered_clips import write_numbered
+from numbered_clips import number_of, write_numbered
+from PIL import Image
 from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
 
@@ -179,6 +184,16 @@ def test_who_sees_what(clips: Path, tmp_path: Path) -> None:
             assert not is_blind or one.given.keys() == {"question", "options"}
     (wording,) = played.of("causalvqa_wording")
     assert wording.given["model_answer"] == "a red ball", "it shows which words hint at one"
+
+
+def test_what_follows_a_clip_is_shown_as_long_as_its_prompt_and_the_page_say(clips: Path, tmp_path: Path) -> None:
+    _, _, played = build_one(clips, tmp_path, asked_about("anticipation", 2.0))
+    (asked,) = played.of("causalvqa_afterwards")
+    seconds, rate = asked.given["seconds"], 12.5
+    assert f"what the {seconds:g} s after its end show" in (ROOT / "docs/building_causalvqa.md").read_text("utf-8")
+    # From the first frame after the clip to the one that is on show when these seconds end.
+    numbers = [number_of(np.asarray(Image.open(io.BytesIO(one)))) for one in asked.pictures]
+    assert numbers == [2 * rate, math.ceil((2 + seconds) * rate) - 1]
 
 
 @pytest.mark.slow  # the sample is filmed first

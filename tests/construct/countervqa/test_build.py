@@ -158,6 +158,9 @@ def test_the_commands_and_a_key_that_is_set(given: dict[str, Any], tmp_path: Pat
     words = ["build", "countervqa", "--config", str(tmp_path / "one_less.yaml"), "--out", str(out)]
     built = CliRunner().invoke(app, [*words, "--set", "candidates=3"])
     assert built.exit_code == 0 and "candidate questions" in built.stdout, built.output
+    assert [line for line in built.stdout.splitlines() if line in ("Attrition", "Statistics")] == [
+        "Attrition", "Statistics",
+    ]  # fmt: skip
     assert whole(out) == whole(tmp_path / "keys")
     assert built.stdout.splitlines()[-1] == f"Next:  lmms-eval-tasks prepare countervqa --source {out / 'release'}"
     attrition = read_attrition(out / "release")
