@@ -171,8 +171,7 @@ def _groups(models: Mapping[str, Records]) -> Iterator[tuple[str, str, list[str]
             yield task, group, list(items)
 
 
-def check_share(name: str, share: float) -> float:
-    """A share above 0 and not above 1, as an option gives it."""
+def check_share(name: str, share: float) -> None:
+    """Refuse a share, as an option gives it, that is not above 0 or is above 1."""
     if not 0 < share <= 1:
         raise InputError(f"Expected {name} above 0 and at most 1, but got {share:g}.")
-    return share
