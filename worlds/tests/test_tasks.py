@@ -93,10 +93,11 @@ def test_marked_questions_and_levels_are_scored_apart() -> None:
 
 @pytest.mark.parametrize(("subset", "score"), [("perception", "single_accuracy"), ("paired", "pair_accuracy")])
 def test_what_questions_are_about_has_a_score_of_its_own(subset: str, score: str) -> None:
-    aspects = {row["aspect"] for row in rows_of(subset)}
+    task, aspects = Rehearsal(subset), {row["aspect"] for row in rows_of(subset)}
     assert aspects == set(ASPECTS[subset])
     for right in aspects:
-        found = scores(subset, lambda row, right=right: oracle(row) if row["aspect"] == right else "None of them.")
+        said = [(row, oracle(row) if row["aspect"] == right else "None of them.") for row in rows_of(subset)]
+        found = task.scores([task.record(row, text) for row, text in said])
         assert {aspect: found[f"{score}_{aspect}"] for aspect in aspects} == {**dict.fromkeys(aspects, 0), right: 100}
 
 
