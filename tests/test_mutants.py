@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import mutants
 import pytest
 import seen_tests
 from coverage import CoverageData
-from mutants import Mutant, Results, draw
+from mutants import Guard, Mutant, Results, draw
 from mutations import Change, changes, draw_change, is_other_code
-from seen_tests import PARENTS, Sight
+from seen_tests import PARENTS, SUITES, Sight
 
 SOURCE = b'''"""A docstring with 1 + 1."""
 
@@ -117,6 +119,21 @@ def test_what_an_import_runs_is_tried_by_all_tests_of_the_file_and_a_file_that_n
     beside.write_bytes(SOURCE)
     for path, line in (("area.py", 5), ("area.py", 8), ("loaded.py", 12)):
         assert names(sight.tests(f"package/{path}", line)) == ["reads_what_is_made", "small", "large", "error"]
+
+
+def test_a_test_that_is_gone_leaves_the_others_and_a_new_one_comes_last(tmp_path: Path) -> None:
+    """pytest runs none of the tests that it is given by name where one of them is not there."""
+
+    def test(name: str) -> str:
+        return f"worlds/tests/test_area.py::test_{name}"
+
+    tests, noted = [test("large"), test("gone"), test("small")], {test("other"), test("large"), test("small")}
+    guard = Guard(tests, frozenset(noted), tmp_path / "failed", SUITES["lmms_eval_worlds"])
+    items: list[Any] = [
+        SimpleNamespace(nodeid=test(name).removeprefix("worlds/")) for name in ("small", "other", "new", "large")
+    ]
+    guard.pytest_collection_modifyitems(items)
+    assert names([item.nodeid for item in items]) == ["large", "small", "new"]
 
 
 def test_results_are_kept_and_a_test_that_always_fails_kills_none(

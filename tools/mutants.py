@@ -117,26 +117,28 @@ def draw(seed: int, number: int) -> list[Mutant]:
 class Guard:
     """Runs some tests in their order, writes into a file which of them fail, and ends a run at a test without an end.
 
-    They are chosen here and not by pytest's arguments, at which it runs none where one of them is not there.
+    They are chosen here and not by pytest's arguments, at which it runs none where one of them is not there. Tests of
+    their files that were not there when lines were noted come last.
     """
 
-    def __init__(self, tests: Sequence[str], failures: Path, suite: Path) -> None:
-        self._places = {test: place for place, test in enumerate(tests)}
+    def __init__(self, tests: Sequence[str], noted: frozenset[str], failures: Path, suite: Path) -> None:
+        self._places, self._others = {test: place for place, test in enumerate(tests)}, noted.difference(tests)
         self._failures, self._top, self._running = failures, suite.parent.relative_to(ROOT), ""
 
     def _name(self, node: str) -> str:
         return str(self._top / node)
 
-    def _note(self, node: str) -> None:
+    def note(self, node: str) -> None:
+        """Count a test as failed."""
         with self._failures.open("a", encoding="utf-8") as file:
             file.write(f"{self._name(node)}\n")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        own = [item for item in items if self._name(item.nodeid) in self._places]
-        items[:] = sorted(own, key=lambda item: self._places[self._name(item.nodeid)])
+        own = [item for item in items if self._name(item.nodeid) not in self._others]
+        items[:] = sorted(own, key=lambda item: self._places.get(self._name(item.nodeid), len(self._places)))
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> NoReturn:
-        self._note(self._running)
+        self.note(self._running)
         os._exit(1)
 
     @pytest.hookimpl(wrapper=True)
@@ -151,11 +153,11 @@ class Guard:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._note(report.nodeid)
+            self.note(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._note(report.nodeid)
+            self.note(report.nodeid)
 
 
 def copy_packages(folder: Path) -> None:
@@ -184,7 +186,9 @@ def open_copy(folder: str) -> None:
         raise RuntimeError(f"{', '.join(early)} was imported with the libraries, before it could be changed.")
 
 
-def run_tests(mutant: Mutant | None, tests: Sequence[str], options: Sequence[str], limit: float) -> list[str] | None:
+def run_tests(
+    mutant: Mutant | None, tests: Sequence[str], noted: frozenset[str], options: Sequence[str], limit: float
+) -> list[str] | None:
     """The tests that fail with a mutant, or without any, by their names from the root; None where the time was over."""
     failures = _COPY / "failed"
     failures.unlink(missing_ok=True)
@@ -195,7 +199,7 @@ def run_tests(mutant: Mutant | None, tests: Sequence[str], options: Sequence[str
             one for test in tests for one in SUITES.values() if (ROOT / test).is_relative_to(one)
         ):
             own = [test for test in tests if (ROOT / test).is_relative_to(suite)]
-            if not _run_suite(suite, own, options, failures, limit):
+            if not _run_suite(suite, own, options, Guard(own, noted, failures, suite), limit):
                 return None
             if failures.exists():
                 return failures.read_text(encoding="utf-8").splitlines()
@@ -205,7 +209,7 @@ def run_tests(mutant: Mutant | None, tests: Sequence[str], options: Sequence[str
             shutil.copy2(mutant.file, _COPY / mutant.path)
 
 
-def _run_suite(suite: Path, tests: Sequence[str], options: Sequence[str], failures: Path, limit: float) -> bool:
+def _run_suite(suite: Path, tests: Sequence[str], options: Sequence[str], guard: Guard, limit: float) -> bool:
     """Run tests in a fork of this process; whether it ended in time."""
     files = [file for test in tests if (file := ROOT / test.partition("::")[0]).exists()]
     if not files:
@@ -213,7 +217,7 @@ def _run_suite(suite: Path, tests: Sequence[str], options: Sequence[str], failur
     process, over = os.fork(), time.monotonic() + limit
     if process == 0:
         chosen = [*dict.fromkeys(map(str, files)), *options, f"--basetemp={_COPY / 'temporary'}"]
-        _end_as_tests(suite, chosen, Guard(tests, failures, suite))
+        _end_as_tests(suite, chosen, guard)
     while not (ended := os.waitpid(process, os.WNOHANG))[0] and time.monotonic() < over:
         time.sleep(0.1)
     with contextlib.suppress(ProcessLookupError):
@@ -221,7 +225,7 @@ def _run_suite(suite: Path, tests: Sequence[str], options: Sequence[str], failur
     if not ended[0]:
         os.waitpid(process, 0)
     elif os.waitstatus_to_exitcode(ended[1]) in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-        failures.write_text(f"{suite.relative_to(ROOT) / CONFIGURATION}\n", encoding="utf-8")
+        guard.note(f"tests/{CONFIGURATION}")
     return bool(ended[0])
 
 
@@ -317,7 +321,7 @@ def try_stage(stage: str, results: Results, sight: Sight, pool: Executor, limit:
         tried = {}
         for mutant in mutants:
             tests = [one for one in sight.tests(mutant.path, mutant.change.line) if one not in void]
-            tried[pool.submit(run_tests, mutant, tests, ["-x", "-m", STAGES[stage]], limit)] = mutant
+            tried[pool.submit(run_tests, mutant, tests, sight.noted, ["-x", "-m", STAGES[stage]], limit)] = mutant
         killers = set()
         for done in as_completed(tried):
             failed, mutant = done.result(), tried[done]
@@ -326,9 +330,9 @@ def try_stage(stage: str, results: Results, sight: Sight, pool: Executor, limit:
             results.add(mutant=mutant.key, stage=stage, killer="" if failed is None else killer)
             print(f"{stage}: {mutant.path}:{mutant.change.line}: {killer or 'survives'}", flush=True)
         if unknown := sorted(killers - results.sound.keys()):
-            fails = pool.submit(run_tests, None, unknown, [], limit).result()
-            if fails and fails[0].endswith(CONFIGURATION):
-                raise RuntimeError(f"pytest runs no test below {fails[0]}, also without a mutant.")
+            fails = pool.submit(run_tests, None, unknown, sight.noted, [], limit).result()
+            if broken := [name for name in fails or () if name.endswith(CONFIGURATION)]:
+                raise RuntimeError(f"pytest runs no test below {broken[0]}, also without a mutant.")
             for test in unknown:
                 results.add(test=test, sound=fails is not None and test not in fails)
 

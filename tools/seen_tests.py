@@ -44,6 +44,11 @@ class Sight:
                         # Tests of a file share what one of them has made.
                         of_file.setdefault(test.partition("::")[0], set()).update(ran)
 
+    @property
+    def noted(self) -> frozenset[str]:
+        """All tests of which lines were noted."""
+        return frozenset(self._count)
+
     def tests(self, path: str, line: int) -> list[str]:
         """The tests that run a line, else its function, else anything of its file, or of its folder: those that run
         little first, and those of a file together."""
