@@ -69,16 +69,17 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
         assert all(("not nightly" in call) == (target != "nightly") for call in (ours, *worlds))
         assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
     shutil.rmtree(checkout / ".venv")
-    *made, ours, worlds, reached = make(checkout, "quick", "SINCE=other")
+    *installed, first, second, reached = make(checkout, "quick", "SINCE=other")
     choice = "python tools/changed_tests.py --since other --package"
-    assert (made, ours, worlds) == (filled, f"{choice} lmms_eval_tasks", f"{choice} lmms_eval_worlds")
+    assert installed == filled and [first, second] == [f"{choice} lmms_eval_tasks", f"{choice} lmms_eval_worlds"]
     assert reached.startswith("pytest ") and reached.endswith(" test_a.py test_b.py") and "not slow" in reached
     gate = "python tools/version_gate.py"
     assert make(checkout, "versions") == [gate, f"{gate} worlds/lmms_eval_worlds"]
     assert make(checkout, "measurements", "SCRIPT=ranks --tiny")[-1] == "python tools/measurements.py ranks --tiny"
     assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
-    ours, worlds = make(checkout, "expected", "PATHS=cli/test_cli.py worlds/test_drafts.py")
-    assert ours.endswith("--write-expected cli/test_cli.py") and worlds.endswith("--write-expected test_drafts.py")
+    of_house, of_worlds = make(checkout, "expected", "PATHS=cli/test_cli.py worlds/test_drafts.py")
+    assert of_house.endswith("--write-expected cli/test_cli.py")
+    assert of_worlds.endswith("--write-expected test_drafts.py")
     assert "worlds" not in make(checkout, "expected", "PATHS=cli/test_cli.py")[0]
 
 
