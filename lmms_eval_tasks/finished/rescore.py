@@ -154,7 +154,7 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
 
 def graded_items(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
     return [
-        GradedItem.from_json(json.loads(json.dumps(item[SUBMISSION_ROWS])))
+        GradedItem.first_of(Record.from_json(item[RECORD]), item[SUBMISSION_ROWS])
         for task in regrade(run, tasks, []).values()
         for item in task.brought
     ]

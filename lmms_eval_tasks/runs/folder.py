@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs import run_files
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.benchmark.views import find_view, join_samples
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_json, validate_value
@@ -66,9 +67,7 @@ class LoggedItem:
 
     def graded(self) -> GradedItem:
         """Return the item, of several samples the first, with what the submission needs of it."""
-        submission: Mapping[str, Any] = self.values.get("submission_rows") or {}
-        record = replace(self.record, samples=())
-        return GradedItem(record, {name: part for name, part in submission.items() if name != "record"})
+        return GradedItem.first_of(self.record, self.values.get(SUBMISSION_ROWS))
 
 
 def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:

@@ -41,6 +41,7 @@ from lmms_eval_tasks.testing.score_laws import attempting, check_scores, unreach
 from lmms_eval_tasks.testing.version_gate import compare_kept, describe_new, major, measure, read_kept, renew
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import (
+    RECORD,
     SUBMISSION_ROWS,
     check_functions,
     file_of,
@@ -336,7 +337,8 @@ def _graded_items(task: Task, items: Sequence[tuple[Row, Any]]) -> Iterator[Grad
         for row, response in items:
             if task.pointer.get("subset") in (None, row.get("subset")):
                 running.ask(row)
-                yield GradedItem.from_json(running.grade(row, response)[SUBMISSION_ROWS])
+                graded = running.grade(row, response)
+                yield GradedItem.first_of(Record.from_json(graded[RECORD]), graded[SUBMISSION_ROWS])
 
 
 def check_tables_and_pages(benchmark: Benchmark, records: Mapping[str, Sequence[Record]], problems: Problems) -> None:

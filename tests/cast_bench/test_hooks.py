@@ -16,7 +16,7 @@ from cast_bench import EVIDENCE, ROW, answer_with_truth, row, write_release
 from expected import Expected
 from loguru import logger
 from metric_scores import score_all
-from task_states import aggregations, docs_of, new_state, task_state
+from task_states import docs_of, end_task, new_state, task_state
 
 from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
 from lmms_eval_tasks.cast_bench.benchmark import prepare
@@ -36,7 +36,7 @@ from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, EvidenceSettings, G
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.answers.reply import Reply
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.prediction_lines import QuestionText
@@ -147,7 +147,7 @@ def finish(items: list[Any], args: Any = None) -> tuple[int | None, list[str]]:
     """What the end of a run returns, and its warnings."""
     warnings: list[str] = []
     sink = logger.add(lambda message: warnings.append(message.record["message"]), level="WARNING")
-    written = aggregations(task_state("cast_bench"))[SUBMISSION_ROWS](items, args)
+    written = end_task(task_state("cast_bench"), items, args)
     logger.remove(sink)
     return written, warnings
 
@@ -163,8 +163,8 @@ def test_boxes_that_look_otherwise_are_warned_of(tmp_path: Path, expected: Expec
         # Another question of the same clip is about what reaches to the end of its frame.
         whole = row({"bboxes_in_range": {"0": [0, 0, 1920, 1080]}}, question="Why not?")
         *asked, last = docs(tmp_path, *rows, whole)
-        items = [process(doc, answer("B", said))["submission_rows"] for doc in asked]
-        items.append(process(last, '{"answer_choice": "B"}')["submission_rows"])
+        items = [process(doc, answer("B", said)) for doc in asked]
+        items.append(process(last, '{"answer_choice": "B"}'))
         written, warnings = finish(items)
         assert written is None
         expected("\n".join(warnings))
@@ -175,7 +175,7 @@ def test_what_is_written_of_a_run(tmp_path: Path) -> None:
     folder = tmp_path / "out" / "submissions"
     said = [answer("B"), "no idea"]
     rows = docs(tmp_path, ROW, row(answer="A", question="And this?"))
-    items = [process(doc, text)["submission_rows"] for doc, text in zip(rows, said, strict=True)]
+    items = [process(doc, text) for doc, text in zip(rows, said, strict=True)]
     assert finish(items, args) == (2, [])
     lines = [json.loads(line) for line in (folder / FILES["predictions"]).read_text("utf-8").splitlines()]
     assert [line["predict"] for line in lines] == said
@@ -188,9 +188,10 @@ def test_what_is_written_of_a_run(tmp_path: Path) -> None:
 
     assert overall() == (2, 0.5, 0)
     # Questions that were not asked are not submitted, and those that cannot be scored are not in the metrics.
-    assert finish([items[0], {**items[1], "asked": False}], args)[0] == 1
+    unasked = {**items[1], "submission_rows": {**items[1]["submission_rows"], "asked": False}}
+    assert finish([items[0], unasked], args)[0] == 1
     assert overall() == (1, 1, 1)
-    keyless = process({**rows[0], "answer": None}, answer("B"))["submission_rows"]
+    keyless = process({**rows[0], "answer": None}, answer("B"))
     (*_, last) = finish([keyless], args)[1]
     assert last.endswith("The metrics are about the 0 of 1 questions that could be scored.")
 

@@ -16,13 +16,12 @@ from expected import Expected
 from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
 from releases import question_row, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, losses, with_log
-from task_states import aggregations, docs_of, task_state
+from task_states import docs_of, end_task, task_state
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.host.tasks import running
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.reply import Reply
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -228,11 +227,10 @@ def test_what_cannot_be_written_ends_no_run(
     def end(task: str, out: Path, evaluation: Evaluation, gone: bool = False) -> int | None:
         """End a task; the rows that it reports."""
         state = task_state(task, evaluation)
-        rows = [state.process_results(doc, ["(A)"])[SUBMISSION_ROWS] for doc in docs_of(state)]
+        graded = [state.process_results(doc, ["(A)"]) for doc in docs_of(state)]
         if gone:
             monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "empty"))
-        ended: int | None = aggregations(state)[SUBMISSION_ROWS](rows, SimpleNamespace(output_path=str(out)))
-        return ended
+        return end_task(state, graded, SimpleNamespace(output_path=str(out)))
 
     def end_all(out: Path) -> list[int | None]:
         evaluation = Evaluation(clips_needed=False)

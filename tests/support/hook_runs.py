@@ -8,11 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from task_states import aggregations, docs_of, task_state
+from task_states import docs_of, end_task, task_state
 
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 
 MVP_MINI = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
 FILES = {
@@ -45,7 +44,7 @@ def write_hook_run(
         lines = [json.dumps(values, ensure_ascii=False) + "\n" for values in logged]
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
         if state.submits:
-            aggregations(state)[SUBMISSION_ROWS]([values[SUBMISSION_ROWS] for values in logged], args)
+            end_task(state, logged, args)
     config = {"model": model or "replay", "model_args": "", "limit": limit}
     results = {"configs": {task: {} for task in said}, "group_subtasks": {}, "versions": {}, "config": config}
     (out / f"{date}_results.json").write_text(json.dumps(results), encoding="utf-8")

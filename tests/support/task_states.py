@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
@@ -69,3 +69,11 @@ def docs_of(state: BoundState) -> list[dict[str, Any]]:
 def aggregations(state: BoundState) -> dict[str, Any]:
     """Score to what its YAML names as its aggregation, bound."""
     return {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}
+
+
+def end_task(state: BoundState, items: Sequence[Mapping[str, Any]], args: object) -> int | None:
+    """End a task as lmms-eval does, records first; how many rows its submission has."""
+    bound = aggregations(state)
+    bound[RECORD]([item[RECORD] for item in items])
+    rows: int | None = bound[SUBMISSION_ROWS]([item[SUBMISSION_ROWS] for item in items], args)
+    return rows

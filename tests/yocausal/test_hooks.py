@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from loguru import logger
 from metric_scores import score_all
 from pydantic import ValidationError
-from task_states import aggregations, task_state
+from task_states import end_task, task_state
 from yocausal_records import denoised
 
 from lmms_eval_tasks.host.tasks import running as submissions
@@ -27,7 +27,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import card, hooks
 from lmms_eval_tasks.yocausal.benchmark import panels
@@ -67,7 +67,7 @@ def graded(row: Items, response: Any) -> Record:
 
 def submitted(items: Items) -> Items:
     """What of an item goes to the submission."""
-    return dict(GradedItem.from_json(items[SUBMISSION_ROWS]).submission)
+    return dict(items[SUBMISSION_ROWS])
 
 
 def finish(items: Sequence[Items], output_path: Path | None = None) -> tuple[int | None, list[str]]:
@@ -75,9 +75,7 @@ def finish(items: Sequence[Items], output_path: Path | None = None) -> tuple[int
     logged: list[str] = []
     sink = logger.add(lambda message: logged.append(message.record["message"]), level="WARNING")
     try:
-        rows = aggregations(STATE)[SUBMISSION_ROWS](
-            [found[SUBMISSION_ROWS] for found in items], SimpleNamespace(output_path=output_path and str(output_path))
-        )
+        rows = end_task(STATE, items, SimpleNamespace(output_path=output_path and str(output_path)))
     finally:
         logger.remove(sink)
     return rows, [line for line in logged if line.startswith("yocausal: ")]

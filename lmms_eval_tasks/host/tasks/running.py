@@ -360,8 +360,10 @@ class TaskState(RunningTask):
         """Score to what counts in it, for the file of scores."""
         self._scores: defaultdict[str, deque[float | int | None]] = defaultdict(deque)
         """Score to its values that lmms-eval has not asked for yet, one for each of the task's filters."""
+        self._submitted: deque[tuple[Record, ...]] = deque()
+        """The records of each filter whose submission lmms-eval has not asked for yet, where the task makes one."""
         self.finished: Sequence[GradedItem] | None = None
-        """The same with what a submission needs, where the task makes one."""
+        """The records with what a submission needs beside them, where the task makes one."""
 
     def __deepcopy__(self, memo: object) -> TaskState:
         """Return the same state: lmms-eval copies a task's configuration where it prints it."""
@@ -466,10 +468,9 @@ class TaskState(RunningTask):
         record, *others = (
             replace(one.record, sample=number if len(said) > 1 else None) for number, one in enumerate(graded, start=1)
         )
-        whole = replace(record, samples=tuple(others))
-        items = self.gather(whole)
+        items = self.gather(replace(record, samples=tuple(others)))
         if self.submits:
-            items[SUBMISSION_ROWS] = replace(graded[0], record=record).to_json()
+            items[SUBMISSION_ROWS] = dict(graded[0].submission)
         return items
 
     def _grade(self, doc: Row, response: object, sample: int, grade: Grade) -> GradedItem:
@@ -512,6 +513,8 @@ class TaskState(RunningTask):
     def keep_records(self, records: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Compute each score from the records of all ranks, and keep them; lmms-eval prints no row of an empty list."""
         self.records = tuple(self.view.join(tuple(map(Record.from_json, records))))
+        if self.submits:
+            self._submitted.append(self.records)
         for metric in self.metrics:
             units = self.counted[metric.name] = metric.units(self.records)
             if units:
@@ -522,7 +525,8 @@ class TaskState(RunningTask):
         return self._scores[name].popleft()
 
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
-        logged = [GradedItem.from_json(item) for item in items]
+        # lmms-eval gathers both in the order of the items, on however many ranks.
+        logged = [GradedItem.first_of(*item) for item in zip(self._submitted.popleft(), items, strict=True)]
         for warning in warn(logged, self) if warn else ():
             logger.warning(warning)
         if self.drawn:  # a file that takes other tasks, too, is not whole

@@ -305,7 +305,7 @@ class Record:
 
 @dataclass(frozen=True)
 class GradedItem:
-    """One item after grading, as its sample log holds it.
+    """One item after grading.
 
     Attributes:
         record: Its record.
@@ -315,18 +315,10 @@ class GradedItem:
     record: Record
     submission: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """The item as JSON values."""
-        return {**self.submission, "record": self.record.to_json()}
-
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> GradedItem:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ValueError: where the record is none.
-        """
-        return cls(Record.from_json(value["record"]), {name: part for name, part in value.items() if name != "record"})
+    def first_of(cls, record: Record, submission: Mapping[str, Any] | None) -> GradedItem:
+        """An item as its log has it, of several samples the first."""
+        return cls(replace(record, samples=()) if record.samples else record, submission or {})
 
 
 class LogForm(RowForm, extra="ignore"):
