@@ -13,7 +13,7 @@ import pytest
 from host_run import environment, warm_host
 from loguru import logger
 from refusals import refusal
-from task_states import docs_of, new_state, task_state
+from task_states import aggregations, docs_of, new_state, task_state
 from warm_host import read_own_tasks
 
 from lmms_eval_tasks.host.card_facts import gather
@@ -22,9 +22,11 @@ from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import LoggedItem
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
 from lmms_eval_tasks.utils.answers.reply import Reply
-from lmms_eval_tasks.utils.scoring.record import UnscoredReason
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS
+from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
 
 FIRST, SECOND = "as written", "otherwise"
 EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -75,6 +77,28 @@ def test_two_evaluations_in_one_process_give_what_two_processes_give(own_world: 
     boxes = [one["card"]["task cast_bench"]["boxes"] for one in (first, second)]
     prompts = [one["records"]["cast_bench"][0]["fields"]["prompt"].split(":")[0] for one in (first, second)]
     assert boxes == ["xyxy_px", "yxyx_px"] and prompts == ["cast_bench_evidence", "mcq_letter"]
+
+
+def test_an_item_is_logged_once_and_found_again_with_what_its_submission_needs(world: Path) -> None:
+    state = task_state("cast_bench")
+    bound, docs = aggregations(state), docs_of(state)
+    twice = [state.process_results(doc, ['{"answer_choice": "B"}', "no idea"]) for doc in docs]
+    once = [state.process_results(doc, ["A"]) for doc in docs[:2]]
+    assert [json.dumps(item).count('"stratum"') for item in (*twice, *once)] == [2] * len(docs) + [1, 1]
+    # Of two filters lmms-eval may ask for the records of both before the rows of either.
+    for items in (twice, once):
+        bound[RECORD]([item[RECORD] for item in items])
+    for items, said in ((twice, '{"answer_choice": "B"}'), (once, "A")):
+        bound[SUBMISSION_ROWS]([item[SUBMISSION_ROWS] for item in items], None)
+        logged = [LoggedItem("", Record.from_json(item[RECORD]), item).graded() for item in items]
+        assert list(state.finished or ()) == logged
+        assert [(one.record.item_id, one.record.samples) for one in logged] == [
+            (doc["item_id"], ()) for doc in docs[: len(items)]
+        ]
+        assert {one.submission["predict"] for one in logged} == {said}
+    bound[RECORD]([item[RECORD] for item in once])
+    with pytest.raises(ValueError, match="zip"):
+        bound[SUBMISSION_ROWS]([item[SUBMISSION_ROWS] for item in twice], None)
 
 
 def test_what_is_chosen_of_a_run_and_known_of_its_model_stays(world: Path) -> None:
