@@ -10,7 +10,7 @@ group of tasks without one, since a mean over fewer tasks would be another score
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -161,25 +161,35 @@ class Metric:
         return [self._units_of(of_item[sample] for of_item in each if sample < len(of_item)) for sample in range(most)]
 
     def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
-        value, applies, stratum, contrast = self.value, self.applies, self.stratum, self.contrast
-        weight = self._weight
+        """Group the records that count with their strata, in order of first appearance, and their groups."""
+        strata: dict[Stratum, list[Record]] = {}
+        for record in filter(self.applies, records):
+            strata.setdefault(self._place(record), []).append(record)
+        if not self.together:
+            return {
+                place: [self._unit((one,), value) for one in of_place if (value := self.value(one)) is not None]
+                for place, of_place in strata.items()
+            }
+        found: dict[Stratum, list[ScoreUnit]] = {}
+        for place, of_place in strata.items():
+            groups: dict[str, list[Record]] = {}
+            for record in of_place:
+                groups.setdefault(record.group_id, []).append(record)
+            found[place] = [unit for members in groups.values() if (unit := self._whole(members))]
+        return found
 
-        def place(record: Record) -> Stratum:
-            return bool(contrast(record)) if contrast else True, str(stratum(record)) if stratum else ""
+    def _place(self, record: Record) -> Stratum:
+        side = bool(self.contrast(record)) if self.contrast else True
+        return side, str(self.stratum(record)) if self.stratum else ""
 
-        only = None if stratum or contrast else (True, "")
-        return self._units(
-            (
-                (one.item_id, one.expected),
-                one.group_id,
-                value(one),
-                only or place(one),
-                weight(one),
-                one.drawn,
-            )
-            for one in records
-            if applies(one)
-        )
+    def _unit(self, members: Sequence[Record], value: float) -> ScoreUnit:
+        first, names = members[0], frozenset((one.item_id, one.expected) for one in members)
+        return ScoreUnit(first.group_id, names, value, self._weight(first), first.drawn)
+
+    def _whole(self, members: Sequence[Record]) -> ScoreUnit | None:
+        """Return the unit that the members of a group form, if they are complete and all scored."""
+        values = [value for one in members if (value := self.value(one)) is not None]
+        return self._unit(members, min(values)) if len(values) == len(members) == self.together else None
 
     def _join(self, each: Sequence[Units], need: Mapping[str, int], across: Across) -> dict[Stratum, list[ScoreUnit]]:
         """Return the units of several samples as one, each with the value that its samples have together.
@@ -214,35 +224,6 @@ class Metric:
     def _weight(self, record: Record) -> float:
         """How much a record counts: as its score has it, times how many groups its own stands for."""
         return (self.weight(record) if self.weight else 1.0) * (record.drawn.weight if record.drawn else 1.0)
-
-    def _units(
-        self, items: Iterable[tuple[Member, str, float | None, Stratum, float, Drawn | None]]
-    ) -> dict[Stratum, list[ScoreUnit]]:
-        """Group items with their groups, values and strata into the units that count; strata in order of first
-        appearance."""
-        if not self.together:
-            alone: dict[Stratum, list[ScoreUnit]] = {}
-            for name, group, value, place, weight, drawn in items:
-                units = alone.setdefault(place, [])
-                if value is not None:
-                    units.append(ScoreUnit(group, frozenset((name,)), value, weight, drawn))
-            return alone
-        found: dict[Stratum, dict[str, list[tuple[Member, float | None, float, Drawn | None]]]] = {}
-        for name, group, value, place, weight, drawn in items:
-            found.setdefault(place, {}).setdefault(group, []).append((name, value, weight, drawn))
-        return {
-            place: [unit for group, members in groups.items() for unit in self._whole(group, members)]
-            for place, groups in found.items()
-        }
-
-    def _whole(
-        self, group: str, members: Sequence[tuple[Member, float | None, float, Drawn | None]]
-    ) -> Iterator[ScoreUnit]:
-        """Yield the unit that the members of a group form, if they are complete and all scored."""
-        values = [value for _, value, *_ in members if value is not None]
-        if len(values) == len(members) == self.together:
-            _, _, weight, drawn = members[0]
-            yield ScoreUnit(group, frozenset(name for name, *_ in members), min(values), weight, drawn)
 
     def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
         """The same score of some records only, its name with a suffix, which is also its title."""
@@ -289,9 +270,8 @@ def count_items(units: Units) -> int:
     return len({member for counted in units.values() for unit in counted for member in unit.members})
 
 
-def _mean(units: Iterable[ScoreUnit]) -> float | None:
-    weighted = [(unit.weight * unit.value, unit.weight) for unit in units]
-    return fsum(value for value, _ in weighted) / fsum(weight for _, weight in weighted) if weighted else None
+def _mean(units: Sequence[ScoreUnit]) -> float | None:
+    return fsum(unit.weight * unit.value for unit in units) / fsum(unit.weight for unit in units) if units else None
 
 
 def mean_of_known(scores: Iterable[float | None]) -> float | None:
