@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lmms_eval_tasks.utils.core.text import hide_forms, hide_keys, hide_secrets, printable, printable_controls, quote
@@ -63,6 +63,11 @@ class Finish:
     reasoning: str = ""
     tools: tuple[str, ...] = ()
 
+    @property
+    def said(self) -> dict[str, Any]:
+        """What tells more than that the reply ended."""
+        return {name: value for name, value in vars(self).items() if value and (name, value) != ("reason", "stop")}
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -80,7 +85,7 @@ class Reply:
     missing: UnscoredReason | None = None
     detail: str = ""
     counts: Any = None
-    finish: Finish = field(default_factory=Finish)
+    finish: Finish = Finish()
 
     @classmethod
     def of_response(cls, content: object, counts: Any = None, secrets: Sequence[str] | None = None) -> Reply:
@@ -193,13 +198,11 @@ class Reply:
     @property
     def is_plain(self) -> bool:
         """Whether its text and counts say all that is known of it."""
-        said = replace(self.finish, reason="" if self.finish.reason == "stop" else self.finish.reason)
-        return said == Finish() and not (self.missing or self.detail)
+        return not (self.finish.said or self.missing or self.detail)
 
     def to_json(self) -> dict[str, Any]:
         """What is kept of an answer, as JSON values; what the server did not say is left out."""
-        counts = None if self.counts is None else asdict(self.counts)
-        said = {name: value for name, value in asdict(self.finish).items() if value and value != "stop"}
+        counts, said = None if self.counts is None else dict(vars(self.counts)), self.finish.said
         return {"text": self.text, "tokens": counts} | ({"finish": said} if said else {})
 
     @classmethod
