@@ -463,14 +463,16 @@ class TaskState(RunningTask):
         return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        said = results or [""]
-        graded = [self._grade(doc, response, number, grade) for number, response in enumerate(said, start=1)]
-        record, *others = (
-            replace(one.record, sample=number if len(said) > 1 else None) for number, one in enumerate(graded, start=1)
+        first, *others = (
+            self._grade(doc, response, number, grade) for number, response in enumerate(results or [""], start=1)
         )
-        items = self.gather(replace(record, samples=tuple(others)))
+        record = first.record
+        if others:
+            samples = (replace(one.record, sample=number) for number, one in enumerate(others, start=2))
+            record = replace(record, sample=1, samples=tuple(samples))
+        items = self.gather(record)
         if self.submits:
-            items[SUBMISSION_ROWS] = dict(graded[0].submission)
+            items[SUBMISSION_ROWS] = dict(first.submission)
         return items
 
     def _grade(self, doc: Row, response: object, sample: int, grade: Grade) -> GradedItem:
@@ -480,11 +482,13 @@ class TaskState(RunningTask):
         text = response if isinstance(response, str) else whole.text if isinstance(response, Reply) else ""
         reply = replace(whole, text="" if whole.missing else text)
         graded = grade(doc, reply, self)
-        record = replace(explain(graded.record, reply, whole.silence), drawn=self.drawn.get(doc["item_id"]))
+        record = explain(graded.record, reply, whole.silence)
+        if self.drawn:
+            record = replace(record, drawn=self.drawn.get(doc["item_id"]))
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
         self.is_heard |= record.heard
-        return replace(graded, record=record)
+        return GradedItem(record, graded.submission)
 
     def _find_reply(self, doc: Row, response: object, sample: int) -> tuple[Reply, int | None]:
         """Return the reply to a sample of an item, and the index of the single frame that it was asked with."""
