@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.tasks.running import Evaluation, ShownLast, TaskRequests
 from lmms_eval_tasks.runs.saved_answers import read_responses
-from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Reply
+from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Finish, Reply
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -297,6 +298,21 @@ def test_a_line_of_a_log_gives_its_reply_again(tmp_path: Path) -> None:
     assert [reply.silence for reply in replies] == ["", "", COUNTED, "", ""]
     blocked = UnscoredReason.BLOCKED, "content_filter"
     assert [reply.why for reply in replies] == [None, None, None, blocked, (FAILED, "busy")]
+
+
+def test_of_what_a_server_said_all_is_kept_but_that_the_reply_ended() -> None:
+    for finish, kept in (
+        (Finish(), {}),
+        (Finish("stop"), {}),
+        (Finish("length"), {"reason": "length"}),
+        (Finish("stop", refusal="stop", tools=("look",)), {"refusal": "stop", "tools": ["look"]}),
+    ):
+        reply = Reply("(A)", counts=TokenCounts(output_tokens=2), finish=finish)
+        written = json.loads(json.dumps(reply.to_json()))
+        assert written.get("finish", {}) == kept and reply.is_plain == (not kept)
+        assert Reply.from_json(written, TokenCounts) == replace(
+            reply, finish=replace(finish, reason=kept.get("reason", ""))
+        )
 
 
 def test_a_reply_has_a_text_whatever_its_content() -> None:
