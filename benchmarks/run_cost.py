@@ -7,8 +7,8 @@ of MVP, repeated with names of their own. Ours keeps answers, grades and scores 
 the plugin, with tasks as its documentation teaches them: plain functions, and the same list of scores. CPU time of all
 threads is counted; that until lmms-eval has its index of tasks is shown by itself.
 
-Measured on two cores beside other work, 2026-11-29: 1.64 times (`--items 6000 --rounds 2`) and 1.73 times
-(`--rounds 1`), 0.5 ms an item more; start 0.9 to 1.1 times.
+Measured twice on two idle cores, 2026-11-29, three rounds each: 1.27 and 1.52 times, 0.27 and 0.44 ms an item more; the
+host alone took 12.5 and 10.3 s. Start 1.0 and 0.8 times.
 """
 
 from __future__ import annotations
