@@ -9,10 +9,11 @@ from typing import Any
 import mutants
 import pytest
 import seen_tests
+from changed_tests import SUITES
 from coverage import CoverageData
 from mutants import Guard, Mutant, Results, draw
 from mutations import Change, changes, draw_change, is_other_code
-from seen_tests import PARENTS, SUITES, Sight
+from seen_tests import PARENTS, Sight
 
 SOURCE = b'''"""A docstring with 1 + 1."""
 

@@ -20,7 +20,7 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 SUITES = {"lmms_eval_tasks": ROOT / "tests", "lmms_eval_worlds": ROOT / "worlds" / "tests"}
-"""The tests of each package."""
+"""The tests of each package; both may run lines of each."""
 OF_BENCHMARKS, OF_PAGES = SUITES["lmms_eval_tasks"] / "benchmarks", SUITES["lmms_eval_tasks"] / "pages"
 
 

@@ -35,8 +35,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import pytest
+from changed_tests import ROOT, SUITES
 from mutations import Change, draw_change
-from seen_tests import PARENTS, ROOT, SUITES, Sight
+from seen_tests import PARENTS, Sight
 
 SHARED_ROOMS = (
     *(f"utils/{name}" for name in ("scoring", "answers", "data", "people", "submission")),

@@ -8,11 +8,9 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from changed_tests import ROOT, SUITES
 from coverage.numbits import numbits_to_nums
 
-ROOT = Path(__file__).parents[1]
-SUITES = {"lmms_eval_tasks": ROOT / "tests", "lmms_eval_worlds": ROOT / "worlds" / "tests"}
-"""The tests of each package; both may run lines of each."""
 PARENTS = {package: suite.parent for package, suite in SUITES.items()}
 SEEN = "{}.seen"
 """What was noted of a package's tests, by its name: a file of coverage.py."""

@@ -21,7 +21,7 @@ BENCHMARKS = {name: one for name, one in registry().benchmarks.items() if not (o
 """A package of its own has such examples, and its tests check it thoroughly."""
 KINDS = [(name, kind) for name, benchmark in BENCHMARKS.items() for kind in benchmark.kinds]
 CASES = [
-    # Thorough checks, in test_tasks.py, look at the numbers of views too.
+    # Thorough checks, in test_tasks.py, make tables and pages of views too.
     pytest.param(benchmark, name, view, id=f"{name}_{view}".rstrip("_"), marks=[pytest.mark.nightly] if view else [])
     for benchmark in BENCHMARKS
     for name, view in every_name(benchmark)
