@@ -49,7 +49,7 @@ from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manif
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
 from lmms_eval_tasks.utils.judge.client import LoggedVerdicts, check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import read_prepared
 
 if TYPE_CHECKING:
@@ -318,7 +318,8 @@ class TaskState(RunningTask):
         scores = [metric for metric in metrics if metric not in (RECORD, SUBMISSION_ROWS)]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)
-        self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
+        self.shows_whole = not self.view.name
+        self.submits = self.benchmark.submission is not None and self.shows_whole and not self.kind.no_submission
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self.asks_alike = False
@@ -482,10 +483,12 @@ class TaskState(RunningTask):
         text = response if isinstance(response, str) else whole.text if isinstance(response, Reply) else ""
         reply = replace(whole, text="" if whole.missing else text)
         graded = grade(doc, reply, self)
-        record = explain(graded.record, reply, whole.silence)
+        record = graded.record
+        if record.answered is None or record.outcome is Outcome.UNPARSED or reply.missing or reply.cut_off:
+            record = explain(record, reply, whole.silence)
         if self.drawn:
             record = replace(record, drawn=self.drawn.get(doc["item_id"]))
-        if self.view.name:
+        if not self.shows_whole:
             record = self.shown.trace(record, doc, frame)
         self.is_heard |= record.heard
         return GradedItem(record, graded.submission)
@@ -499,7 +502,7 @@ class TaskState(RunningTask):
                 self.silent[doc["item_id"]] = reply.missing, reply.detail
         elif not doc["asked"]:
             reply = Reply(missing=UnscoredReason.NO_CLIP)
-        elif self.view.name and self.evaluation.clips_needed:
+        elif not self.shows_whole and self.evaluation.clips_needed:
             frame, why = self.shown.look_back(doc)
             reply = replace(reply, missing=why[0], detail=why[1]) if why else reply
         return reply, frame

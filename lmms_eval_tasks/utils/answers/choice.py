@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.answers.choice_letters import (
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.opening import open_response, plain_text
-from lmms_eval_tasks.utils.answers.reply import Reply
+from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem, UnparsedReason
@@ -286,6 +286,8 @@ _ONLY_LETTER = late_pattern(
     r"(?:[^\w?]*|(?:the )?(?:final |correct )?answer(?: is)?: [(\[\"']?)([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z",
     re.IGNORECASE,
 )
+# The same where nothing has to be opened first. A letter with nothing but one of these around it has no markup.
+_BARE_LETTER = re.compile(r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?[Aa]nswer(?: is)?: )?(?:([A-Z])\.?|\(([A-Z])\)\.?)\s?\Z")
 _BESIDE = 40
 _LETTER_BEFORE = late_pattern(
     r"(?:\A|\n|:\s{0,3}|\bis )[(\[\"']{0,2}([A-Z])[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}\Z"
@@ -307,6 +309,8 @@ def read_choice(reply: object, options: Sequence[str]) -> str | None:
     """Return the letter of the option that a careful reader would say a reply, or its text, chooses, or None."""
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
+    if letter := _read_bare(as_reply(reply), options):
+        return letter
     opened = open_response(reply)
     known = Options(options)
     letters = {_read(value, known) for value in opened.values} - {None}
@@ -316,6 +320,15 @@ def read_choice(reply: object, options: Sequence[str]) -> str | None:
         or _closing(opened.closing)
     )
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
+
+
+def _read_bare(reply: Reply, options: Sequence[str]) -> str | None:
+    """The letter that is all of a reply, as it is of most; None where it is more, or an option might read the same."""
+    bare = None if reply.cut_off else _BARE_LETTER.match(reply.text)
+    letter = bare and (bare[1] or bare[2])
+    if not letter or letter not in ascii_uppercase[: len(options)]:
+        return None
+    return None if any("answer" in option.casefold() for option in options) else letter
 
 
 def why_no_choice(text: str, options: Sequence[str]) -> UnparsedReason:

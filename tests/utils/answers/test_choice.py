@@ -5,6 +5,7 @@ import re
 import string
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements
 from lmms_eval_tasks.utils.answers.language import Words, fold, spell_out, tokenize
 from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, shorten
+from lmms_eval_tasks.utils.answers.reply import Reply
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 CONTEXTS: dict[str, list[str]] = CASES["contexts"]
@@ -51,6 +53,20 @@ def test_every_letter_of_the_question_and_no_other_can_be_read() -> None:
     for count in (0, 1, 27):
         with pytest.raises(ValueError, match=f"Expected 2 to 26 options but got {count}"):
             read_choice("A", ["text"] * count)
+
+
+OPTIONS_OF_OTHER_KINDS = (["B", "A"], ["Yes", "No", "E. coli"], ["Answer: B", "The answer is: (A)", "C"], [*"ABCD"])
+
+
+@pytest.mark.parametrize("options", [FIVE, PAIR, *OPTIONS_OF_OTHER_KINDS])
+def test_a_letter_alone_is_read_as_it_is_with_markup(options: list[str]) -> None:
+    labels = ("", "Answer: ", "The answer is: ", "Final answer: ", "the correct Answer: ")
+    forms = ("{}", "{}.", "({})", "({}).", "{}\n", "{} ", "({}\n", "{})", "{}..", "{}!")
+    for label, form, letter in product(labels, forms, "ABCEFZ"):
+        text = f"{label}{form.format(letter)}"
+        # What is only marked as bold has nothing else to be read by; nothing in it is bare.
+        assert read_choice(text, options) == read_choice(f"**{text}**", options), text
+        assert read_choice(Reply(text).used_all(), options) == read_choice(Reply(f"**{text}**").used_all(), options)
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=300)
