@@ -287,7 +287,9 @@ _ONLY_LETTER = late_pattern(
     re.IGNORECASE,
 )
 # The same where nothing has to be opened first. A letter with nothing but one of these around it has no markup.
-_BARE_LETTER = re.compile(r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?[Aa]nswer(?: is)?: )?(?:([A-Z])\.?|\(([A-Z])\)\.?)\s?\Z")
+_BARE_LETTER = re.compile(
+    r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?[Aa]nswer(?: is)?: )?(?:([A-Z])|\(([A-Z])\))\.?\s?\Z"
+)
 _BESIDE = 40
 _LETTER_BEFORE = late_pattern(
     r"(?:\A|\n|:\s{0,3}|\bis )[(\[\"']{0,2}([A-Z])[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}\Z"
