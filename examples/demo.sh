@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The whole path on sample data: make it, prepare it, run four models, print what they scored.
 # Usage: examples/demo.sh FOLDER
+# Two of them answer a task of Worlds as well, which is a package of its own.
 # The fourth is a released language model that is shown no clip, where `make demo` could install it, else random weights.
 set -euo pipefail
 out="$(mkdir -p "$1" && cd "$1" && pwd)"
@@ -11,15 +12,16 @@ export ACCELERATE_USE_CPU=true
 mkdir -p "$out/logs"
 lmms-eval-tasks sample --out "$out/sample" --prepare
 
+tasks=causalvqa_debug_paired,mvp_mini
 run() { # name, then lmms-eval's arguments; what lmms-eval prints goes into a log
   echo "running $1"
   rm -rf "$out/runs/$1"
-  lmms-eval --tasks causalvqa_debug_paired,mvp_mini --output_path "$out/runs/$1" --log_samples "${@:2}" \
+  lmms-eval --output_path "$out/runs/$1" --log_samples "${@:2}" \
     > "$out/logs/$1.txt" 2>&1 || { tail -n 30 "$out/logs/$1.txt"; exit 1; }
 }
-run constant --model constant_answer
-run random --model random_answer --model_args seed=2
-run sample_solver --model sample_solver
+run constant --tasks $tasks,worlds_minimal --model constant_answer
+run random --tasks $tasks,worlds_minimal --model random_answer --model_args seed=2
+run sample_solver --tasks $tasks --model sample_solver
 
 echo "running SmolLM2-135M-Instruct, a released language model of 93 MB, blind: it answers without the clips"
 rm -rf "$out/runs/smollm2" "$out/runs/tiny-qwen2.5-vl"
@@ -29,7 +31,7 @@ else
   echo "  not here, so a tiny Qwen2.5-VL of random weights answers in its place: $(tail -n 1 "$out/logs/released_model.txt")"
   last=tiny-qwen2.5-vl
   lmms-eval-tasks tiny-vlm --out "$out/tiny-qwen2.5-vl" 2> "$out/logs/tiny_vlm.txt"
-  run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
+  run tiny-qwen2.5-vl --tasks $tasks --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
     "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
 fi
 
@@ -37,7 +39,7 @@ lmms-eval-tasks report "$out"/runs/* --html "$out/report.html" > "$out/logs/repo
 echo
 for name in constant random sample_solver $last; do
   echo "$name"
-  grep -E "^(causalvqa_debug_paired|mvp_mini)(_blind)?: pair accuracy" "$out/logs/$name.txt" | sed 's/^/  /'
+  grep -E "^(causalvqa_debug_paired|mvp_mini|worlds_minimal)(_blind)?: pair accuracy" "$out/logs/$name.txt" | sed 's/^/  /'
 done
 echo
 echo "Where to look:"

@@ -18,7 +18,7 @@ STAND_INS = {
     # Of `tools/real.py`, the only thing that the demo asks python for.
     "python": 'echo "$*" >> "$CALLS"; echo "why it cannot run"; exit $STATUS',
     "lmms-eval-tasks": 'echo "$1" >> "$CALLS"',
-    "lmms-eval": 'mkdir -p "$4"; echo "$*" >> "$CALLS"; echo "mvp_mini: pair accuracy 1.0%"',
+    "lmms-eval": 'mkdir -p "$2"; echo "$*" >> "$CALLS"; echo "mvp_mini: pair accuracy 1.0%"',
 }
 
 
@@ -62,6 +62,7 @@ def test_the_demo_shows_random_weights_only_where_the_released_model_cannot_run(
     command = [ROOT / "examples" / "demo.sh", out]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert f"{out} --parts demo" in calls.read_text()
+    assert calls.read_text().count(",worlds_minimal --model") == 2
     assert ("--model qwen2_5_vl" in calls.read_text()) == missing
     assert ("a tiny Qwen2.5-VL of random weights answers in its place: why it cannot run" in said) == missing
     assert ("\nsmollm2\n  mvp_mini_blind: pair accuracy 2.0%\n" in said) != missing
