@@ -16,6 +16,7 @@ pytestmark = pytest.mark.host
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "model_plugin"
 
 
+@pytest.mark.nightly
 def test_the_examples_run_by_their_names_on_two_ranks(sample_world: SampleWorld, tmp_path: Path) -> None:
     """Built and installed into a folder of their own, so that this environment stays as it is."""
     shutil.copytree(EXAMPLE, tmp_path / "source")

@@ -17,6 +17,7 @@ SIZES = ",".join(f"{name}={value}" for name, value in BUILDERS[FAMILY][1].items(
 TASK = "intphys2_surprise"
 
 
+@pytest.mark.nightly
 def test_a_diffusion_model_is_asked_without_a_caption_and_two_ranks_score_as_one(
     sample_world: SampleWorld, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def files(out: Path) -> dict[str, bytes]:
     return {path.name.partition("_samples_")[2] or path.name: path.read_bytes() for path in found}
 
 
+@pytest.mark.nightly
 def test_three_parts_are_the_whole_run(
     sample_world: SampleWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

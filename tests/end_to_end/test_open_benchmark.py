@@ -61,6 +61,7 @@ def type_answer(driver: Any, page: Asked, text: str) -> None:
     ActionChains(driver).send_keys(text, "\ue007").perform()
 
 
+@pytest.mark.nightly
 def test_people_write_a_number_under_three_clips(root: Path) -> None:
     plan = ("annotate", "plan", "pendulums", "--out", "plan.csv")
     refused = run(root, *plan, "--attention", "1", status=1)

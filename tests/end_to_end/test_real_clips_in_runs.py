@@ -57,6 +57,7 @@ def test_a_diffusion_model_measures_them(home: Path, tmp_path: Path) -> None:
         assert loss["forward"] > 0 and loss["backward"] > 0 and loss["forward"] != loss["backward"]
 
 
+@pytest.mark.nightly
 def test_a_model_of_words_sees_their_views(home: Path, tmp_path: Path) -> None:
     model = qwen_arguments(write_tiny_family("qwen2_5_vl", tmp_path / "tiny"))
     run = run_host(*model, "--tasks", ",".join(VIEWS), home=home, out=tmp_path / "run")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from by_day import first_by_day
 from host_run import HostRun, SampleWorld, own_command, run_host, start_host
 from model_server import ModelServer, Said, model_server
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.host
 TASK = "mvp_mini_intuitive_physics"
 ITEMS = 12
 KEY = "very-own-key-of-0815"
-ADAPTERS = ("openai", "async_openai")
+ADAPTERS = ("async_openai", "openai")
 
 
 def arguments(server: ModelServer, adapter: str, **how: Any) -> list[str]:
@@ -42,7 +43,7 @@ def texts_below(folder: Path) -> str:
     return "\n".join(path.read_text("utf-8", "replace") for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("adapter", first_by_day(ADAPTERS))
 def test_a_key_that_a_server_echoes_is_nowhere(adapter: str, sample_world: SampleWorld, tmp_path: Path) -> None:
     refused = f"\x1b[31mIncorrect API key provided: Bearer {KEY}. Also sk-proj-0123456789abcdefXYZ."
 
@@ -107,7 +108,7 @@ SHAPES: dict[str, tuple[dict[str, Any], str, tuple[str, str | None, str]]] = {
 as `cases/public5/reply_shapes_server.py` gives them."""
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("adapter", first_by_day(ADAPTERS))
 def test_no_shape_of_an_answer_ends_a_run_and_each_is_told_from_the_others(
     adapter: str, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
@@ -138,7 +139,7 @@ def test_no_shape_of_an_answer_ends_a_run_and_each_is_told_from_the_others(
     assert "NO ANSWER to 3 of 12 items" in plain and "(blocked)" in plain
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("adapter", first_by_day(ADAPTERS))
 def test_a_run_of_blocked_replies_ends_with_status_1(adapter: str, sample_world: SampleWorld, tmp_path: Path) -> None:
     blocked = {"message": {"role": "assistant", "content": None}, "finish_reason": "content_filter"}
     with model_server(lambda number: (blocked, 0)) as server:
@@ -148,7 +149,7 @@ def test_a_run_of_blocked_replies_ends_with_status_1(adapter: str, sample_world:
     assert "no result was saved: 4 items have no answer: blocked: content_filter. The same command" in run.output
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("adapter", first_by_day(ADAPTERS))
 def test_ctrl_c_ends_with_one_line_and_the_same_command_resumes(
     adapter: str, sample_world: SampleWorld, tmp_path: Path
 ) -> None:

@@ -164,6 +164,7 @@ def test_a_failed_part_is_tried_again_and_ctrl_c_cancels_what_runs_and_what_is_q
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_new_launch_takes_over_what_is_queued_and_runs_again_what_was_killed(
     slurm: dict[str, str], tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> Non
 
 
 @pytest.mark.slow  # the tiny model answers eight questions with three numbers of frames
+@pytest.mark.nightly
 def test_a_killed_sweep_goes_on_to_the_curve(
     sample_world: SampleWorld, tiny_qwen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

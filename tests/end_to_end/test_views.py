@@ -13,6 +13,7 @@ import datasets
 import numpy as np
 import pyarrow.parquet
 import pytest
+from by_day import first_by_day
 from host_run import SampleWorld, numbers, own_command, qwen_arguments, run_host
 from numpy.typing import NDArray
 
@@ -85,7 +86,7 @@ def read_received(folder: Path, task: str, document: int) -> tuple[str, list[NDA
         return str(shown["text"]), pictures, videos
 
 
-@pytest.mark.parametrize(("model", "ranks"), [("qwen_on_cpu_ranks", 1), ("qwen_chat_on_cpu_ranks", 2)])
+@pytest.mark.parametrize(("model", "ranks"), first_by_day([("qwen_on_cpu_ranks", 1), ("qwen_chat_on_cpu_ranks", 2)]))
 def test_a_model_receives_what_the_view_shows_and_nothing_else(
     model: str, ranks: int, captions: Path, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import asking
 import pytest
 import tqdm as bars
+from by_day import first_by_day
 from judge_server import JudgeServer, Say
 from kept_answers import kept_answers, kept_files, kept_lines
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
@@ -240,8 +241,10 @@ def test_an_adapter_gets_what_it_can_answer_at_once(tmp_path: Path, home: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("adapter", ["openai", "openai, simple", "async_openai"])
-@pytest.mark.parametrize("at_once", [1, 4])
+@pytest.mark.parametrize(
+    ("at_once", "adapter"),
+    first_by_day([(number, name) for number in (4, 1) for name in ("openai", "async_openai", "openai, simple")], 2),
+)
 def test_adapters_of_servers_send_each_request_once_also_where_they_are_interrupted(
     tmp_path: Path, home: Path, at_once: int, adapter: str
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its
     assert len(logs) == 3 and all(log.count("===") == 1 for log in logs)
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
     out = tmp_path / "out"
     launcher = launch_items(out, "--items", str(ITEMS), "--wait", "--child")

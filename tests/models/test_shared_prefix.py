@@ -150,7 +150,7 @@ def count_encodes(model: SharedPrefix) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", first_by_day(FAMILIES, 2))
+@pytest.mark.parametrize("family", first_by_day(FAMILIES))
 def test_answers_are_those_of_plain_generation(
     load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +211,7 @@ def test_logits_of_a_question_by_itself_are_equal_to_the_bit(load: Load, clips: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["qwen2_vl", "qwen2_5_vl"])
+@pytest.mark.parametrize("family", first_by_day(["qwen2_5_vl", "qwen2_vl"]))
 def test_positions_of_reference_are_the_same_however_asked_and_others_than_the_librarys(
     load: Load, clips: list[Path], family: str
 ) -> None:

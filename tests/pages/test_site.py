@@ -56,6 +56,7 @@ def test_it_is_built_with_every_page_and_loads_nothing_of_others(site: Path) -> 
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_reader_searches_and_only_the_site_is_asked(site: Path, tmp_path: Path) -> None:
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:

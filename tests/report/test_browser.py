@@ -99,6 +99,7 @@ def test_it_fits_a_narrow_window_and_paper(page: Page, written: Path) -> None:
                 assert top > 0 and bottom < page.run("return innerHeight"), (address, top, bottom)
 
 
+@pytest.mark.nightly
 def test_a_figure_is_saved_as_it_is_seen_in_light_colours(page: Page) -> None:
     file = ElementTree.fromstring(page.run("return asFile(document.querySelector('.figure svg'))"))
     assert file.attrib["width"] == "234pt" and "var(" not in ElementTree.tostring(file, encoding="unicode")
@@ -146,6 +147,7 @@ def test_filters_narrow_the_list(page: Page, records: list[tuple[Record, ...]]) 
     assert page.counted.startswith("0 of ")
 
 
+@pytest.mark.nightly
 def test_an_address_survives_reload_and_sending(page: Page, written: Path) -> None:
     page.open(written.as_uri())
     assert page.run("return location.hash") == "", "a page that was just opened keeps its address"
@@ -187,6 +189,7 @@ def test_an_address_survives_reload_and_sending(page: Page, written: Path) -> No
     assert f"#task=cast_bench&item={item}&runs=1,2" in address
 
 
+@pytest.mark.nightly
 def test_an_item_stands_with_its_pair_both_answers_and_the_truth(
     page: Page, records: list[tuple[Record, ...]], sample_runs: tuple[Path, Path]
 ) -> None:
@@ -218,6 +221,7 @@ def test_an_item_stands_with_its_pair_both_answers_and_the_truth(
         assert len(set(page.each(".clip", top))) == 1
 
 
+@pytest.mark.nightly
 def test_keys_move_through_the_list(page: Page, records: list[tuple[Record, ...]]) -> None:
     ids = [record.item_id for record in records[0]]
     page.choose("#task", TASK)
@@ -368,6 +372,7 @@ def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -
     page.wait("return [...document.querySelectorAll('.row .id')].at(-1).textContent === arguments[0]", "9207_1")
 
 
+@pytest.mark.nightly
 def test_the_pictures_of_the_documentation_are_drawn_small_and_shown(written: Path, tmp_path: Path) -> None:
     draw_pictures(written, tmp_path, tmp_path / "profile")
     for name in NAMES:
@@ -378,6 +383,7 @@ def test_the_pictures_of_the_documentation_are_drawn_small_and_shown(written: Pa
         assert any(f"{name})" in page.read_text(encoding="utf-8") for page in pages())
 
 
+@pytest.mark.nightly
 def test_items_stay_in_sight_and_a_table_that_is_cut_says_so(page: Page) -> None:
     with page.sized(420):
         (end, width, box) = page.run(

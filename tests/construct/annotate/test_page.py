@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from browser import Asked, Page, browser
+from by_day import first_by_day
 from expected import Expected
 from refusals import refusal
 from selenium.webdriver.support.ui import WebDriverWait
@@ -130,6 +131,7 @@ def test_a_page_is_answered_by_keys_and_kept_through_a_reload(driver: Any, tmp_p
 CONSENT = "I am 18 or older & take part of my own will.\n\nI can stop at <any> time."
 
 
+@pytest.mark.nightly
 def test_nobody_is_asked_before_they_agree(driver: Any, tmp_path: Path) -> None:
     # Of a plan of its own: the browser keeps the answers to a plan, also those of another test.
     plan = planned("causalvqa", "debug", 5, 2)
@@ -191,7 +193,9 @@ def test_practice_is_of_a_question_that_is_not_asked_and_counts_nowhere(driver: 
     assert [given["place"] for given in page.file["answers"]] == [1]
 
 
-@pytest.mark.parametrize(("benchmark", "split"), [("causalvqa", "debug"), ("mvp", "mini"), ("yocausal", "test")])
+@pytest.mark.parametrize(
+    ("benchmark", "split"), first_by_day([("causalvqa", "debug"), ("mvp", "mini"), ("yocausal", "test")])
+)
 def test_it_fits_a_laptop_and_names_its_parts(driver: Any, tmp_path: Path, benchmark: str, split: str) -> None:
     page = Asked(driver, one_page(tmp_path, benchmark, split, clips=Clips.link))
     page.wait("return [...document.querySelectorAll('video')].every(video => video.readyState > 1)")
@@ -249,6 +253,7 @@ def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path)
     assert page.file["mode"] == "last-frame" and page.file["answers"][0]["choice"] == "A"
 
 
+@pytest.mark.nightly
 def test_reviewers_choose_before_they_see_the_key_and_flag_what_is_wrong(driver: Any, tmp_path: Path) -> None:
     """CausalVQA, A.2: watch, choose, then see the key; a new type with flag d, and better times."""
     plan = planned("causalvqa", "debug", 4, 2, 0, "review")
@@ -315,6 +320,7 @@ def test_a_plan_of_what_is_asked_otherwise_now_has_no_pages(tmp_path: Path, monk
             write_pages(before, tmp_path / "pages", only=["a001"], clips=Clips.link)
 
 
+@pytest.mark.nightly
 def test_who_is_too_small_is_skipped(driver: Any, tmp_path: Path) -> None:
     """CaST-Bench, 10.3."""
     plan = planned("cast_bench", "test", 2, 1, 0, "edit")
@@ -335,6 +341,7 @@ def test_who_is_too_small_is_skipped(driver: Any, tmp_path: Path) -> None:
     assert page.complaints == []
 
 
+@pytest.mark.nightly
 def test_questions_are_revised_or_discarded_with_their_evidence(driver: Any, tmp_path: Path) -> None:
     """CaST-Bench, 10.6."""
     plan = planned("cast_bench", "test", 1, 1, 0, "revise")
@@ -363,6 +370,7 @@ def test_questions_are_revised_or_discarded_with_their_evidence(driver: Any, tmp
     assert page.complaints == []
 
 
+@pytest.mark.nightly
 def test_timed_descriptions_are_edited_beside_the_outlined_clip(driver: Any, tmp_path: Path) -> None:
     plan = planned("cast_bench", "test", 1, 1, 0, "edit")
     path = write_plan(plan, tmp_path) / "a001.html"
@@ -429,6 +437,7 @@ def play(page: Page) -> None:
     page.wait("return ends === 1")
 
 
+@pytest.mark.nightly
 def test_which_is_reversed_is_shown_three_times_and_no_more(driver: Any, tmp_path: Path) -> None:
     plan = planned("yocausal", "test", 4, 2, attention=0)
     path = write_pages(plan, tmp_path, only=["a001"])[0]
