@@ -144,6 +144,7 @@ def queue(environment: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_failed_part_is_tried_again_and_ctrl_c_cancels_what_runs_and_what_is_queued(
     slurm: dict[str, str], tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def test_the_page_shows_every_task_with_its_figures_and_their_numbers(page: Page
     assert {"RSI against CCI", "Accuracy against grounding", "Which direction has the lower loss"} <= set(titles)
 
 
+@pytest.mark.nightly
 def test_it_fits_a_narrow_window_and_paper(page: Page, written: Path) -> None:
     with page.sized(500):
         hidden = page.each(".scroll", "e.checkVisibility() && e.scrollWidth - e.clientWidth")
