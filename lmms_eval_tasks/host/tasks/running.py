@@ -481,7 +481,8 @@ class TaskState(RunningTask):
         whole, frame = self._find_reply(doc, response, sample)
         # Of its text lmms-eval's filters have left what is graded.
         text = response if isinstance(response, str) else whole.text if isinstance(response, Reply) else ""
-        reply = replace(whole, text="" if whole.missing else text)
+        text = "" if whole.missing else text
+        reply = whole if whole.text == text else replace(whole, text=text)
         graded = grade(doc, reply, self)
         record = graded.record
         if record.answered is None or record.outcome is Outcome.UNPARSED or reply.missing or reply.cut_off:

@@ -38,10 +38,14 @@ class ScoreUnit(NamedTuple):
     """Unit that counts once in a score: an item, or a group whose members count only together."""
 
     group: str
-    members: frozenset[Member]
+    records: tuple[Record, ...]
     value: float
     weight: float = 1.0
     drawn: Drawn | None = None
+
+    @property
+    def members(self) -> frozenset[Member]:
+        return frozenset((one.item_id, one.expected) for one in self.records)
 
     @property
     def key(self) -> tuple[str, frozenset[Member]]:
@@ -182,14 +186,14 @@ class Metric:
         side = bool(self.contrast(record)) if self.contrast else True
         return side, str(self.stratum(record)) if self.stratum else ""
 
-    def _unit(self, members: Sequence[Record], value: float) -> ScoreUnit:
-        first, names = members[0], frozenset((one.item_id, one.expected) for one in members)
-        return ScoreUnit(first.group_id, names, value, self._weight(first), first.drawn)
+    def _unit(self, records: tuple[Record, ...], value: float) -> ScoreUnit:
+        first = records[0]
+        return ScoreUnit(first.group_id, records, value, self._weight(first), first.drawn)
 
     def _whole(self, members: Sequence[Record]) -> ScoreUnit | None:
         """Return the unit that the members of a group form, if they are complete and all scored."""
         values = [value for one in members if (value := self.value(one)) is not None]
-        return self._unit(members, min(values)) if len(values) == len(members) == self.together else None
+        return self._unit(tuple(members), min(values)) if len(values) == len(members) == self.together else None
 
     def _join(self, each: Sequence[Units], need: Mapping[str, int], across: Across) -> dict[Stratum, list[ScoreUnit]]:
         """Return the units of several samples as one, each with the value that its samples have together.
@@ -267,7 +271,7 @@ def group_noun(metrics: Iterable[Metric]) -> str:
 
 
 def count_items(units: Units) -> int:
-    return len({member for counted in units.values() for unit in counted for member in unit.members})
+    return sum(len(unit.records) for counted in units.values() for unit in counted)
 
 
 def _mean(units: Sequence[ScoreUnit]) -> float | None:
