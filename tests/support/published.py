@@ -32,10 +32,15 @@ MVP_SOURCES = {
 
 def records(benchmark: str, source: str) -> list[dict[str, Any]]:
     """The benchmark's published numbers that come from one source."""
+    return [row for row in every_record(benchmark) if row["source"] == source]
+
+
+def every_record(benchmark: str) -> list[dict[str, Any]]:
+    """All of the benchmark's published numbers."""
     text = (resources.files("lmms_eval_tasks") / benchmark / "published.json").read_text(encoding="utf-8")
     published = json.loads(text)
-    rows = published["records"] if isinstance(published, dict) else published
-    return [row for row in rows if row["source"] == source]
+    rows: list[dict[str, Any]] = published["records"] if isinstance(published, dict) else published
+    return rows
 
 
 @dataclass(frozen=True)
