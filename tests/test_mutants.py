@@ -68,6 +68,7 @@ def test_other_code_is_none_of_layout_or_of_broken_syntax() -> None:
     assert is_other_code(b"def f(): return 1", b"def f(): return 2")
 
 
+@pytest.mark.slow
 def test_at_most_one_mutant_of_a_file_is_drawn_and_more_add_to_fewer() -> None:
     drawn = draw(7, 60)
     assert len({one.path for one in drawn}) == len(drawn) == 60

@@ -46,6 +46,7 @@ def labels(measured: tuple[Entries, dict[str, str]]) -> dict[str, str]:
     return measured[1]
 
 
+@pytest.mark.slow
 def test_kept_digests_are_those_of_this_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path = Path(shutil.copy(DIGESTS, tmp_path))
     renew(path, now, labels)
@@ -85,6 +86,7 @@ def test_every_recorded_response_is_an_example() -> None:
     assert chosen == set(read_file(EXAMPLES / "answers.json")["row changes"])
 
 
+@pytest.mark.slow
 def test_examples_differ_and_tell_every_score_apart(now: Entries) -> None:
     for benchmark in version_gate.own_benchmarks():
         keys = [example.key for example in read_examples(EXAMPLES / f"{benchmark}.json")[1]]
@@ -109,6 +111,7 @@ def change(entries: Entries, version: str, part: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.slow
 def test_a_changed_part_needs_a_new_n(part: str, now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path, before = tmp_path / "digests.json", copy.deepcopy(now)
     name = "mvp" if part == "means" else "yocausal"
@@ -129,6 +132,7 @@ def test_a_changed_part_needs_a_new_n(part: str, now: Entries, labels: dict[str,
     assert lowered in refusal(renew, path, before, labels)
 
 
+@pytest.mark.slow
 def test_what_is_new_changes_nothing_that_was_kept(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "digests.json"
     renew(path, now, labels)
@@ -151,6 +155,7 @@ def test_what_is_new_changes_nothing_that_was_kept(now: Entries, labels: dict[st
     assert find_changes(now, read_kept(path)) == {"yocausal": {"scores": ["one more"]}, "mvp": {"means": ["one_more"]}}
 
 
+@pytest.mark.slow
 def test_scores_that_are_gone_and_versions_and_digests_that_are_wrong(
     now: Entries, labels: dict[str, str], tmp_path: Path
 ) -> None:
@@ -192,6 +197,7 @@ CHANGED = [
 
 @pytest.mark.slow
 @pytest.mark.nightly  # all is measured a second time
+@pytest.mark.slow
 def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     package, digests = tmp_path / "lmms_eval_tasks", tmp_path / "digests.json"
     leave = shutil.ignore_patterns("__pycache__")

@@ -47,6 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("benchmark", "name", "view"), CASES)
+@pytest.mark.slow
 def test_tables_and_pages_show_every_task_group_and_view(folder: Path, benchmark: str, name: str, view: str) -> None:
     records = {kind: records_of(benchmark, kind) for kind in BENCHMARKS[benchmark].kinds}
     check_shown(finish(folder / f"{name}-{view}", name, view, records), name_view(name, view))

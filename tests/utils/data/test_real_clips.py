@@ -87,6 +87,7 @@ def times(name: str) -> list[float]:
 
 
 @pytest.mark.parametrize("name", first_by_day(sorted(CLIPS, key=lambda name: CLIPS[name][1]), 3))
+@pytest.mark.slow
 def test_all_readers_give_the_frames_that_ffmpeg_gives(name: str) -> None:
     clip, expected, shown_at = evidence_path("clips", name), digests(name), times(name)
     reader, every = PyavFrames(clip), list(range(len(expected)))
