@@ -16,9 +16,9 @@ from logged_runs import TASK, weak, write_run
 from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.finished.merge import merge_results
+from lmms_eval_tasks.finished.merge import merge_cards, merge_results
 from lmms_eval_tasks.registry import read_card, registry
-from lmms_eval_tasks.runs.run_card import CARD
+from lmms_eval_tasks.runs.run_card import CARD, NOT_KNOWN, Sections
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.prepare import Preparation
 
@@ -101,6 +101,18 @@ def refused(tmp_path: Path, *runs: Path) -> str:
 
 
 @pytest.mark.slow
+def test_a_reason_is_kept_for_what_no_part_knows() -> None:
+    reasons = {"model.revision": "a folder", "model.clip reader": "another adapter"}
+    parts: list[Sections] = [
+        {"model": {"revision": None, "clip reader": reader}, NOT_KNOWN: dict(reasons)} for reader in (None, "decord")
+    ]
+    merged = merge_cards(parts)
+    assert merged["model"] == {"revision": None, "clip reader": "decord"}
+    assert merged[NOT_KNOWN] == {"model.revision": "a folder"}
+    known: list[Sections] = [{"model": {"revision": "main"}, NOT_KNOWN: dict(reasons)}]
+    assert NOT_KNOWN not in merge_cards(known)
+
+
 def test_what_is_not_all_parts_of_one_run(tmp_path: Path, expected: Expected) -> None:
     def alter(card: dict[str, Any]) -> None:
         card[f"task {TASK}"] |= {"prompt": "mine", "data sha256": "1" * 64}

@@ -23,7 +23,7 @@ from lmms_eval_tasks.construct.annotate.plan import (
     make_plan,
     read_plan,
 )
-from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 
 
@@ -109,6 +109,16 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, expected: Expected) -> None:
         (tmp_path / "plan.csv").write_text("\n".join([",".join(COLUMNS), *rows]), encoding="utf-8")
         said.append(refusal(read_plan, tmp_path / "plan.csv"))
     expected("\n".join(said))
+
+
+def test_who_chooses_is_checked_twice_wherever_attention_is() -> None:
+    asked = {
+        (name, mode): inquiry.attention
+        for name, benchmark in registry().benchmarks.items()
+        for mode, inquiry in benchmark.inquiries.items()
+        if inquiry.form == "choice"
+    }
+    assert {"countervqa", "yocausal"} <= {name for name, _ in asked} and set(asked.values()) == {2}
 
 
 @pytest.mark.slow  # the sample is filmed first

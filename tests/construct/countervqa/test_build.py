@@ -23,7 +23,7 @@ from lmms_eval_tasks.construct.countervqa import build as build_command
 from lmms_eval_tasks.construct.countervqa.checks import check_set, compare_graphs
 from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
 from lmms_eval_tasks.construct.countervqa.steps import choose_pairs, judge_pairs
-from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
+from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, read_takes
 from lmms_eval_tasks.construct.engine.running import BuiltSet, audit_line, run_steps
 from lmms_eval_tasks.construct.engine.steps import Models
 from lmms_eval_tasks.countervqa.benchmark import prepare
@@ -296,6 +296,15 @@ def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_p
     kept = 4 * 712 / 1200
     by_step = [requests[name] for name in ("absent actions", "rephrasing", "verification")]
     assert by_step == [round(kept), round(kept * 30), round(kept * 30 * 2)]
+
+
+@pytest.mark.parametrize("name", ["", "..", "/a", "a\0b"])
+def test_a_take_whose_id_can_be_no_files_name_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "takes.json"
+    by_take: dict[str, Any] = {"annotations": {name: [{"descriptions": []}]}}
+    for takes in (by_take, [{"take_uid": name, "atomic_descriptions": []}]):
+        path.write_text(json.dumps(takes), encoding="utf-8")
+        assert "Expected a take_uid that can be a file's name" in refusal(read_takes, [path])
 
 
 @pytest.mark.slow

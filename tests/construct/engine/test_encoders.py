@@ -28,7 +28,7 @@ from lmms_eval_tasks.utils.judge.replies import ReplyCache
 
 
 def vector(text: str, length: int = 3) -> Give:
-    values = [float(len(text)), 1.0, *[0.5] * (length - 2)]
+    values = [float(len(text)), 1.0, *[0.5] * (length - 2)][:length]
     data = [{"object": "embedding", "index": 0, "embedding": values}]
     return Give(json.dumps({"object": "list", "model": "e-2026", "data": data, "usage": {}}))
 
@@ -66,6 +66,8 @@ def test_what_an_encoder_cannot_give_is_one_message(tmp_path: Path, expected: Ex
         said = [refusal(encoder(server.url, tmp_path).encode, ["aaa", "bbbb"])]
     with JudgeServer(lambda text, before: Give('{"data": []}')) as server:
         said += [refusal(encoder(server.url, tmp_path).encode, ["y"])]
+    with JudgeServer(lambda text, before: vector(text, 0)) as server:
+        assert "but got none for 1" in refusal(encoder(server.url, tmp_path).encode, ["z"])
     with nobody() as url:
         assert "none for 1: no reply" in refusal(encoder(url, tmp_path).encode, ["x"])
     said += [refusal(encoder, "http://x/v1", tmp_path, f",provider={name}") for name in ("transformers", "openai")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import pwd
 import shutil
@@ -95,6 +96,17 @@ def test_what_is_not_prepared_or_was_tampered_with_is_refused(tmp_path: Path, ex
         (benchmark_dir("causalvqa") / "manifest.json").write_text(content)
         messages.append(unusable("debug"))
     expected("\n".join([*messages, refusal(load_table, "../x", "test")]))
+
+
+@pytest.mark.parametrize("count", ["rows", "groups", "clips"])
+def test_a_manifest_of_nothing_is_none(count: str, tmp_path: Path) -> None:
+    prepare(Preparation(), write_causalvqa(tmp_path / "release", "debug", [QUESTION]))
+    path = benchmark_dir("causalvqa") / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    assert manifest["splits"]["debug"][count] >= 1
+    manifest["splits"]["debug"][count] = 0
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert f"{path} is not a manifest of format" in unusable("debug")
 
 
 def test_a_clip_that_has_gone_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected) -> None:
