@@ -23,7 +23,7 @@ SETS = [[row for row in of_set if "other_language" not in row] for of_set in ALL
 STATEMENTS = [
     row for of_set in (*ALL, read_set("verdicts_held_out.jsonl")) for row in of_set if "other_language" in row
 ]
-"""Answers that only state the outcome, in another language than English."""
+"""Answers in other languages than English: in one that the reader does not know, or that only state the outcome."""
 RULES = read_set("rules.jsonl")
 HELD_OUT = [row for row in read_set("verdicts_held_out.jsonl") if "other_language" not in row]
 """Answers by which no rule was made, so that they say how the reader does on those that it does not know. Their misses

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import dropwhile
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -214,8 +213,7 @@ class Options:
             return None
         said = self._undo_typos(said)
         fitting = self._places(_spell(said).__eq__) or self._contained(_spell(said))
-        preamble = words.QUOTE_PREAMBLE - {option.split()[0] for option in self._spelled if option.strip()}
-        return _only(fitting) if fitting else self._shortened([*dropwhile(preamble.__contains__, said)])
+        return _only(fitting) if fitting else self._shortened(said)
 
     def _contained(self, said: str) -> list[int]:
         within = self._places(lambda option: option in said)
@@ -224,7 +222,7 @@ class Options:
             return fitting
         option = self._spelled[fitting[0]]
         beside = {*said.replace(option, " ", 1).split()}
-        others = {word for other in self._spelled for word in other.split()} - {*option.split()} - words.QUOTE_PREAMBLE
+        others = {word for other in self._spelled for word in other.split()} - {*option.split()}
         doubted = beside & words.QUOTE_DOUBT or (len(option.split()) == 1 and len(said.split()) > 12)
         return [] if doubted or beside & others else fitting
 
@@ -274,7 +272,7 @@ def _is_subsequence(said: list[str], option: list[str]) -> bool:
     return all(word in rest for word in said)
 
 
-EXTRACTOR = "choice reader 3"
+EXTRACTOR = "choice reader 4"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
 _ANSWER_LABEL = late_pattern(
@@ -366,7 +364,8 @@ def _read(text: str, options: Options, broken_off: bool = False) -> str | None:
     lettered = letter_ordinals(plain, len(options.texts))
     tokens = tokenize(lettered)
     weighed = {"leaning", "preferred"} if broken_off else {"preferred"} if len(options.texts) > 2 else set()
-    every = [s for s in statements(tokens) if s.stance not in weighed]
+    said = statements(tokens)
+    every = [s for s in said if s.stance not in {*weighed, "open"}]
     in_english = is_english(options.left_out(lettered), options.words, otherwise=True)
     if not in_english:
         every = [s for s in every if s.stance in ("rejected", "discussed") or _is_clear(s)]
@@ -381,7 +380,8 @@ def _read(text: str, options: Options, broken_off: bool = False) -> str | None:
         return read if read or every or not in_english else _polar(plain, options.texts)
     before, behind = lettered[: decided.begins], lettered[decided.ends :]
     unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, before, behind)
-    unclear = unclear or _denied(decided, behind, options.texts) or _contradicted(decided, lettered, options)
+    unclear = unclear or _outdone(decided, said) or _denied(decided, behind, options.texts)
+    unclear = unclear or _contradicted(decided, lettered, options)
     return None if unclear else decided.letters[0]
 
 
@@ -493,6 +493,12 @@ def _doubled(decided: Mention, before: str, behind: str) -> bool:
     """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B."""
     beside = (_LETTER_BEFORE.search(before[-_BESIDE:]) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
     return any(letter is not None and letter[1] not in decided.letters for letter in beside)
+
+
+def _outdone(decided: Mention, said: list[Mention]) -> bool:
+    """Whether what only leans to a letter may be outdone by something about another that no rule knows."""
+    open_letters = {letter for one in said if one.stance == "open" for letter in one.letters}
+    return decided.stance in ("leaning", "preferred") and not open_letters <= {*decided.letters}
 
 
 def _denied(decided: Mention, behind: str, options: Sequence[str]) -> bool:

@@ -26,7 +26,8 @@ Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "revise"
 # What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", what the option says or a sentence
 # cut off ("states that", "is"), or a sentence about something else.
 After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discussed", "open"]
-Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
+# "open": something is said of the letter, and no rule knows what.
+Stance = Literal["chosen", "leaning", "preferred", "discussed", "open", "rejected"]
 Verdict = TypeVar("Verdict", bound=str)
 
 
@@ -82,7 +83,7 @@ class Mention:
         return (
             self.cue in ("revise", "conclude")
             or _is_near(self, words.CORRECTION, sentences=3)
-            or _is_near(self, words.CONCLUDING, sentences=1)
+            or _is_near(self, words.CONCLUDE, sentences=1)
         )
 
     @property
@@ -135,8 +136,6 @@ class Mention:
             at -= 1
         self.stop = at
         if cue in (None, "other") and self.copula:
-            if passed & words.DECISIVE:
-                return "label"
             if passed & words.PRONOUN:
                 return "is"
             if cue == "other" and self._is_described(at):
@@ -204,7 +203,7 @@ class Mention:
         if self.cue in ("conclude", "revise", "believe") and not self.copula:
             # "So A and B are wrong": the letters so far and this one are subject together.
             apart = len(self.group) == 1 and "," in (self.word(self.last + 1), self.word(at - 1))
-            shared = following in words.PLURAL or not (apart or following in words.SINGULAR)
+            shared = following in words.PLURAL or not apart
             starts_clause = starts_clause and not shared
         return not (is_subject and starts_clause and self.cue not in ("start", "other"))
 
@@ -266,7 +265,6 @@ _CUES: RuleTable[Cue] = RuleTable(
     Rule("It is hardly B", words.WRONGLY, "not"),
     Rule("It does not point to B", words.FAVOUR_LINKED, "not", before=words.DENYING, following=words.FAVOUR_LINK),
     Rule("The clip points to B", words.FAVOUR_LINKED, "favour", following=words.FAVOUR_LINK),
-    Rule("In the end B", ("end",), "conclude", before=("the",)),
     Rule("It's B", words.PRONOUN_IS, "is"),
     Rule("Therefore B", words.CONCLUDE, "conclude"),
     Rule("Wait, B", words.CORRECTION, "revise"),
@@ -276,14 +274,6 @@ _CUES: RuleTable[Cue] = RuleTable(
     Rule("I think B", words.BELIEVE, "believe"),
     Rule("The clip supports B", words.FAVOUR, "favour"),
     Rule("A fits, but B", words.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
-    Rule("It looks like B", ("like",), "is", before=words.SEEMING),
-    Rule("Final: B", words.FINAL, lambda m, _: "label" if m.copula else None),
-    Rule(
-        "It must be B",
-        ("be",),
-        lambda m, at: "not" if m.word(at - 2) in words.DENYING else "believe",
-        before=words.OBLIGING,
-    ),
     Rule("答案是B", None, _unspaced),
 )
 
@@ -319,18 +309,17 @@ def _predicate(mention: Mention, at: int) -> After:
             break
     if adverbs & words.WRONGLY:
         return "rejected"
-    rightly = _RIGHTLY.decide(mention, at) if adverbs & words.RIGHTLY else None
-    return rightly or _PREDICATES.decide(mention, at) or "open"
+    if adverbs & words.RIGHTLY and mention.word(at) in words.SUPPORT:
+        return _unless_qualified(mention, at)
+    return _PREDICATES.decide(mention, at) or "open"
 
 
 def _complement(mention: Mention, verb: int) -> After:
     """Judge what stands behind a verb: "is the best option", "does not fit"."""
     for at in range(verb + 1, verb + _REACH):
-        word = mention.word(at)
-        only = word in words.NEGATION and mention.word(at + 1) in words.ONLY
-        if not only and (after := _COMPLEMENTS.decide(mention, at)):
+        if after := _COMPLEMENTS.decide(mention, at):
             return after
-        if not (only or word in words.COMPLEMENT_FILLER or is_adverb(word)):
+        if not (mention.word(at) in words.COMPLEMENT_FILLER or is_adverb(mention.word(at))):
             break
     return "open"
 
@@ -365,10 +354,10 @@ def _unless_qualified(mention: Mention, at: int) -> After:
 
 
 def _degree(mention: Mention, at: int) -> After:
-    """Tell "fits better", "matches the video best" and "makes more sense" from "fits"."""
+    """Tell "fits better" and "matches the video best" from "fits"."""
     for step in range(at + 1, at + _PHRASE):
         word = mention.word(step)
-        if word in words.BEST or (word in words.COMPARATIVE and mention.word(step + 1) == "sense"):
+        if word in words.BEST:
             return _unless_qualified(mention, at)
         if word not in words.DEGREE_FILLER:
             break
@@ -433,7 +422,6 @@ _MARKS: RuleTable[After] = RuleTable(
     Rule("B, which has him stop, is wrong", (",",), _beyond_aside),
     Rule("B: this is wrong", LABELLING | {"="}, lambda m, at: _LABELLED.decide(m, at + 1) or "closed"),
     Rule("B, as he stops", None, lambda m, at: None if m.word(at)[0].isalnum() else "closed"),
-    Rule("B it is", ("it",), "closed", following=("is", "must")),
     Rule("(B) no car stops", words.NO, "closed", before=CLOSERS),
 )
 # Behind a mark that makes the letter a label.
@@ -441,18 +429,9 @@ _LABELLED: RuleTable[After] = RuleTable(
     Rule("B: this is wrong", words.PRONOUN, _pronoun),
     Rule("B. No car stops", words.NO & words.NEGATIVE, "closed", before=(".", ")")),
     Rule("B - no", words.NEGATIVE, "rejected"),
-    Rule("B: correct", words.RIGHT, "affirmed"),
-)
-# Behind "correctly", "best".
-_RIGHTLY: RuleTable[After] = RuleTable(
-    Rule("B correctly describes the clip", words.SUPPORT, _unless_qualified), Rule("B exactly.", STOPS, "affirmed")
 )
 _PREDICATES: RuleTable[After] = RuleTable(
-    Rule("Only B remains.", words.LEFT_OVER, "affirmed", following=PAUSES),
     Rule("B the better option", ("the",), lambda m, at: _noun_phrase(m, at + 1) or "closed"),
-    Rule("B as the answer", ("as",), lambda m, at: _noun_phrase(m, at + 2) or "closed"),
-    Rule("B wrong", words.NEGATIVE, "rejected"),
-    Rule("B correct", words.POSITIVE, "affirmed"),
     Rule("B fits nothing", words.SUPPORT, "rejected", following=words.NEGATION),
     Rule("B fits best", words.SUPPORT, _degree),
     Rule(
@@ -461,7 +440,6 @@ _PREDICATES: RuleTable[After] = RuleTable(
         lambda m, _: "affirmed" if m.cue != "conclude" and m.word(m.at - 1) in words.CLAUSE_START else None,
         following=STOPS,
     ),
-    Rule("B not A", words.NOT, "closed"),
     Rule("B doesn't fit", words.NEGATION, "rejected"),
     Rule(
         "So B is",
@@ -470,7 +448,6 @@ _PREDICATES: RuleTable[After] = RuleTable(
         following=PAUSES,
     ),
     Rule("B is right", words.VERB, _complement),
-    Rule("B shows what happens", words.REPORTING, "supported", following=("what",)),
     Rule("B states that he stops", words.REPORTING, "discussed"),
     Rule("So B and", words.UNFINISHED, lambda m, at: "discussed" if at + 1 >= len(m.tokens) else None),
     Rule("B because he stops", None, lambda m, at: "closed" if m.is_function(at) else None),
@@ -480,10 +457,7 @@ _COMPLEMENTS: RuleTable[After] = RuleTable(
     Rule("B is here now.", PAUSES, "open"),
     Rule("B is not right", words.REJECTING, "rejected"),
     Rule("B is the best option", words.ARTICLE, lambda m, at: _noun_phrase(m, at + 1, m.word(at))),
-    Rule("B is what we see", ("what",), lambda m, at: None if m.word(at + 1) == "if" else "supported"),
-    Rule("B is more plausible", words.COMPARATIVE, "affirmed", following=words.GOOD),
     Rule("B is right", words.POSITIVE | words.LABEL, "affirmed"),
-    Rule("B is consistent with the clip", words.SUPPORT, "supported"),
 )
 
 _SENTENCE = 40
@@ -522,7 +496,7 @@ def statements(tokens: Sequence[Token]) -> list[Mention]:
             mention.stance = stance
             stated.append(mention)
         # Of a longer row of letters that says nothing, the rest is not joined anew for each of them.
-        if stance is not None or len(mention.group) == GROUP_SIZE:
+        if stance not in (None, "open") or len(mention.group) == GROUP_SIZE:
             last = mention.last
     return stated
 
@@ -571,7 +545,9 @@ def _stance(mention: Mention) -> Stance | None:
         preferred = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
         return "preferred" if preferred and mention.after == "closed" else None
     firm = _firmness(mention)
-    return "leaning" if firm not in (None, "discussed") and _is_hedged(mention) else firm
+    if firm is None:
+        return "open" if mention.tokens[mention.at].raw.isupper() else None
+    return "leaning" if firm != "discussed" and _is_hedged(mention) else firm
 
 
 def _firmness(mention: Mention) -> Stance | None:
@@ -661,8 +637,7 @@ def _is_field(mention: Mention) -> bool:
 def _is_denied(mention: Mention) -> bool:
     """Whether the clause before the label denies it: "I do not think the answer is B"."""
     clause = until(mention.before(9, mention.stop), _DENIAL_ENDS)
-    denying = words.DENIAL if mention.cue == "favour" else words.LABEL_DENIAL
-    return not denying.isdisjoint(clause) or ("way", "no") in pairwise(clause)
+    return not words.DENIAL.isdisjoint(clause) or ("way", "no") in pairwise(clause)
 
 
 def _is_hedged(mention: Mention) -> bool:
@@ -674,9 +649,7 @@ def _is_hedged(mention: Mention) -> bool:
     sentence = until(words_before, _SENTENCE_ENDS)
     if not words.TENTATIVE.isdisjoint(until(sentence, _TENTATIVE_ENDS)):
         return True
-    at = next((at for at, word in enumerate(sentence) if word in words.CONDITION), None)
-    # "If I had to guess, B" is an answer.
-    conditional = at is not None and words.FORCED.isdisjoint(sentence[max(at - 5, 0) : at])
+    conditional = not words.CONDITION.isdisjoint(sentence)
     restricted = not {"if", "unless"}.isdisjoint(until(mention.behind(9), PAUSES))
     return mention.after == "asked" or conditional or restricted
 
@@ -730,9 +703,7 @@ def _ending(mention: Mention) -> int:
 def _begins_clause(mention: Mention, at: int) -> bool:
     """Whether a reason or a contrast begins at a place, in another language than English."""
     word = mention.word(at)
-    return (mention.is_function(at) and word not in ENGLISH and word[0].isalpha()) or word.startswith(
-        words.AFTER_CLAUSE
-    )
+    return mention.is_function(at) and word not in ENGLISH and word[0].isalpha()
 
 
 def ends_clause(mention: Mention) -> bool:

@@ -17,7 +17,7 @@ POSSIBLE = "A"
 """The letter of the option that what a clip shows is possible."""
 IMPOSSIBLE = "B"
 """The letter of the option that it is not."""
-PLAUSIBILITY_READER = "plausibility reader 3"
+PLAUSIBILITY_READER = "plausibility reader 4"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 
 _OTHER = {POSSIBLE: IMPOSSIBLE, IMPOSSIBLE: POSSIBLE}
@@ -40,8 +40,6 @@ _LABEL = late_pattern(
     rf"^.{{0,60}}?{_WORDS.pattern('label')}(?:[^:=\n]{{0,12}}[:=]|\s*\b(?:is|would be|should be)\b:?|\s*(?:→|->))\s*"
     rf"|^.{{0,30}}?(?:{_WORDS.patterns['label_unspaced']})[是为は]?\s*[:,]?\s*"
 )
-_FOREIGN_CLAIM = late_pattern("(?P<impossible>{foreign_impossible})|{foreign_possible}".format_map(_WORDS.patterns))
-_FOREIGN_NOT = late_pattern(_WORDS.patterns["foreign_not"])
 _LABELS = 3
 _ENDS = " .!;:,。"
 _LINE_ENDS = (".", "!", "?", ":", "。")
@@ -136,9 +134,9 @@ def _read_text(response: str, broken_off: bool = False) -> str | None:
 
 def _read_foreign(text: str) -> str | None:
     """The verdict of a text in another language: of its words alone, behind a label, or in its last line."""
-    said = [(_read_word(" ".join(one.split())), one) for one in _SENTENCE.findall(text) if any(map(str.isalnum, one))]
-    labelled = {word.letter for word, _ in said if word and word.labelled}
-    alone = {word.letter if word else _agreed(one) for word, one in said}
+    said = [_read_word(" ".join(one.split())) for one in _SENTENCE.findall(text) if any(map(str.isalnum, one))]
+    labelled = {word.letter for word in said if word and word.labelled}
+    alone = {word.letter if word else None for word in said}
     before, _, line = text.strip().rpartition("\n")
     last = _read_word(" ".join(line.split())) if before.rstrip().endswith(_LINE_ENDS) else None
     letters = labelled or (alone if len(alone) == 1 or last is None else {last.letter})
@@ -171,16 +169,6 @@ def _asked(sentence: str) -> str | None:
     if not plain.endswith("?") or _OPEN.search(plain):
         return None
     return _stated(plain.rstrip("? ")) or (IMPOSSIBLE if _STRANGE.search(plain) else None)
-
-
-def _agreed(sentence: str) -> str | None:
-    """The verdict of a leading yes or no in another language that a claim behind it repeats: "Nein, unmöglich"."""
-    word = _WORD.match(_LEAD.sub("", " ".join(sentence.split()).strip(_ENDS)))
-    claims = list(_FOREIGN_CLAIM.finditer(word[2])) if word and word[1] in _FOREIGN else []
-    if not word or len(claims) != 1:
-        return None
-    turned = len(_FOREIGN_NOT.findall(word[2][: claims[0].start()])) + bool(claims[0]["impossible"])
-    return _BARE[word[1]] if turned == (_BARE[word[1]] == IMPOSSIBLE) else None
 
 
 def _read(sentence: str) -> _Statement | None:

@@ -175,7 +175,7 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
             yield Assertion(OPPOSITE[verdict] if turned else verdict, Force.LINK)
 
 
-_MEANINGS = {"unclear": UNCLEAR, "undone": NO, "no": NO, "yes": YES, "doubted": UNCLEAR, "no_then": NO}
+_MEANINGS = {"unclear": UNCLEAR, "undone": NO, "yes": YES, "doubted": UNCLEAR, "no_then": NO}
 
 
 def read_other_language(sentence: Sentence) -> list[Assertion]:
@@ -339,7 +339,7 @@ def _read(  # noqa: C901
     return Assertion(YES, Force.HINT)
 
 
-VERDICT_READER = "verdict reader 5"
+VERDICT_READER = "verdict reader 6"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _JSON_FLAG = late_pattern(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"

@@ -39,7 +39,7 @@ def read_cases(name: str) -> list[dict[str, Any]]:
     ("name", "counts"),
     [
         ("answers.jsonl", {"mcq": 166, "verdict": 99, "plausibility": 101}),
-        ("variations.jsonl", {"mcq": 106, "verdict": 147, "plausibility": 154}),
+        ("variations.jsonl", {"mcq": 129, "verdict": 150, "plausibility": 145}),
     ],
 )
 def test_answers_of_each_kind_are_read(name: str, counts: dict[str, int]) -> None:
