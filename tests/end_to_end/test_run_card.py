@@ -46,7 +46,7 @@ def test_two_ranks_leave_one_card_that_says_what_ran(floor: HostRun, sample_worl
     opened, pairs, official = (card[section] for section in card if section.startswith("task "))
     assert (opened["prompt"], opened["judge"], opened["extractor"]) == ("cast_bench_open", "none", "a judge")
     assert (pairs["prompt"], pairs["official prompt"], pairs["data"]) == ("mcq_letter", "no", "sample data")
-    assert (official["prompt"], official["official prompt"], official["version"]) == ("official", "yes", "3-A")
+    assert (official["prompt"], official["official prompt"], official["version"]) == ("official", "yes", "4-A")
     assert pairs["data source"] == str(sample_world.folder / "causalvqa" / "CausalVQA")
     (signature,) = {record.fields["prompt"] for record in read_run(floor.out).records["causalvqa_debug_paired"]}
     assert signature == f"mcq_letter:{str(pairs['prompt sha256'])[:8]}"
