@@ -16,6 +16,8 @@ AWAY := cd tests &&
 TOP := $(CURDIR)
 # Dozens of processes import the same packages: bytecode is written once, also where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
+# What mypy has read of other packages for one folder serves the next.
+export MYPY_CACHE_DIR := $(TOP)/.mypy_cache
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
 # tests/conftest.py sorts the files.
 PARALLEL = -n 2 --dist loadfile --no-loadscope-reorder
@@ -85,7 +87,7 @@ lint: install
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks -p lmms_eval_worlds
-	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools ../worlds/tools
+	$(AWAY) MYPYPATH=support "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools ../worlds/tools
 	$(AWAY) MYPYPATH=support:../tools:../benchmarks $(MYPY_OF_FILES) . ../benchmarks
 	cd worlds/tests && MYPYPATH=support:../tools $(MYPY_OF_FILES) .
 
