@@ -132,6 +132,7 @@ def one_of_ones_own(tmp_path: Path) -> Path:
     return pointer.parent
 
 
+@pytest.mark.nightly
 def test_settings_come_from_the_task_on_two_ranks(sample_world: SampleWorld, tmp_path: Path) -> None:
     """The truth given back as an answer is right at any threshold; the run can be scored again once its files are
     gone."""

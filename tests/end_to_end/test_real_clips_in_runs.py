@@ -45,6 +45,7 @@ def test_own_videos_become_pairs_that_hold_the_same_frames(home: Path) -> None:
         assert np.array_equal(first.read(numbers), second.read(mirrored)), one.name
 
 
+@pytest.mark.nightly
 def test_a_diffusion_model_measures_them(home: Path, tmp_path: Path) -> None:
     checkpoint = write_tiny_model(FAMILY, tmp_path / "wan")
     arguments = f"family={FAMILY},pretrained={checkpoint},dtype=float32,prompt=null,{SIZES}"

@@ -78,6 +78,7 @@ def test_a_sample_is_of_whole_groups_and_a_larger_one_asks_what_is_new(
     assert large.card["run"]["answers kept from before"] == kept
 
 
+@pytest.mark.nightly
 def test_parts_and_ranks_ask_the_same_sample(sample_world: SampleWorld, tmp_path: Path) -> None:
     whole = ask(sample_world, tmp_path / "whole", "12:3", ranks=2)
     halves = [ask(sample_world, tmp_path / part, "12:3", env={SHARD: f"{part}/2"}) for part in "12"]

@@ -96,6 +96,7 @@ def test_parts_that_are_merged_are_the_whole_run(
     assert (tmp_path / "mvp.jsonl").read_bytes() == whole.submission_file("mvp_mini_submission.jsonl").read_bytes()
 
 
+@pytest.mark.nightly
 def test_a_share_is_one_of_each_task(sample_world: SampleWorld, tmp_path: Path) -> None:
     tasks = ("causalvqa_debug_paired", "mvp_mini_intuitive_physics")
     asked = "--model", "constant_answer", "--model_args", "response=A", "--tasks", ",".join(tasks)

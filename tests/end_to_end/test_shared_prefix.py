@@ -26,6 +26,7 @@ def shown(home: Path) -> set[tuple[str, str]]:
     return clips
 
 
+@pytest.mark.nightly
 def test_each_clip_and_view_is_encoded_once_and_two_ranks_answer_as_one(
     tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:

@@ -185,6 +185,7 @@ NOTHING = ("mvp_mini_blind", "mvp_mini_video_only", "intphys2_main_blind", "intp
 """Views that leave nothing."""
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_without_the_clip_or_the_question_and_the_report_shows_it(
     sample_world: SampleWorld, tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def test_scores_and_result_file_agree(whole: HostRun, checkpoint: Path, home: Pa
     assert f"{scores['rsi']:.2f}" in ranked.stdout, ranked.stderr
 
 
+@pytest.mark.nightly
 def test_a_killed_run_goes_on_where_it_was_on_two_ranks(
     whole: HostRun, home: Path, command: list[str], tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_part_that_fails_is_tried_again_and_named_while_others_go_on(tmp_path:
     assert printed.count(" on 4\n") + printed.count(" on GPU-a\n") == 5 and " on 4\n" in printed
 
 
+@pytest.mark.nightly
 def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its_gpus_away(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("--items", str(ITEMS), "--wait")

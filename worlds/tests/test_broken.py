@@ -127,6 +127,7 @@ def test_principles_suit_bodies_in_view_and_are_broken_equally_often() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_every_principle_is_seen_to_be_broken_and_what_vanishes_takes_its_rod_with_it(look: Look) -> None:
     vanishes = Violation(principle="permanence", body="red ball", time=0.1)
     empty = scene(ball("blue", 0.0, -30.0), seconds=0.5)
