@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from small_worlds import body, scene
 
 from lmms_eval_worlds.physics.rollout import FPS, Rollout, _pauses, roll_out
@@ -30,6 +31,13 @@ def keys(found: Rollout) -> list[tuple[str, str, str]]:
 def only(found: Rollout, kind: str) -> Event:
     (event,) = (event for event in found.events if event.kind == kind)
     return event
+
+
+@pytest.mark.parametrize("length", [2, 4])
+def test_a_place_has_three_numbers(length: int) -> None:
+    assert Hinge(point=[0.0] * 3, axis="x")
+    with pytest.raises(ValidationError):
+        Hinge(point=[0.0] * length, axis="x")
 
 
 def test_a_fall_lasts_as_long_as_a_free_fall() -> None:

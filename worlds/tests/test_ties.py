@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_worlds import ball, both_at_once, prototype, scene
 
-from lmms_eval_worlds.physics.nearly_equal import DRAWS, WITHIN, agreed_order, nearly_equal, unsure_keys
+from lmms_eval_worlds.physics.nearly_equal import DRAWS, WITHIN, agreed_order, nearly_equal, numbers, unsure_keys
 from lmms_eval_worlds.physics.other_worlds import NEAR_A_TIE, NOTHING_HAPPENS, begin, why_not_begin
 from lmms_eval_worlds.physics.rollout import roll_out
 from lmms_eval_worlds.scenes.scene import Event, Scene
@@ -65,6 +65,11 @@ def test_nearly_equal_scenes_differ_by_a_hundredth_at_most_and_are_the_same_each
             assert np.hypot(*np.subtract(after.place, before.place)[:2]) < 0.7 * WITHIN * 1.5
     for field in ("mass", "friction", "bounce", "size", "place"):
         assert len({str(getattr(one.bodies[0], field)) for one in draws}) == DRAWS
+
+
+def test_random_numbers_are_those_of_each_part_by_itself() -> None:
+    drawn = [numbers(*parts).random() for parts in (("a", 1), ("a", 1), ("a1",), ("", "a1"), ("a", "", 1))]
+    assert drawn[0] == drawn[1] and len(set(drawn)) == 4
 
 
 def test_unsure_is_what_not_all_runs_have_and_an_order_one_that_all_have() -> None:

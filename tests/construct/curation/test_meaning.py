@@ -18,6 +18,7 @@ QUESTIONS: list[tuple[bool | None, str, str]] = [
     (SAME, "Which ball falls?", "What ball falls in the video?"),
     (SAME, "Which ball doesn't fall?", "Which ball does not fall?"),
     (SAME, "What's the person's job?", "What is the person\N{RIGHT SINGLE QUOTATION MARK}s job?"),
+    (SAME, "Which ball is rolling away?", "Which ball rolls away?"),
     # Negations.
     (OTHER, "Which box is red?", "Which box is not red?"),
     (OTHER, "What happens if the cube had been removed?", "What happens if the cube had not been removed?"),

@@ -92,6 +92,25 @@ def test_the_interval_is_wilsons_for_an_effective_number_of_groups(
     assert (found.low, found.high) == pytest.approx(wilson(share, variance, freedom))
 
 
+def test_both_sides_of_a_difference_widen_its_interval_alike() -> None:
+    one, other = (
+        Metric("gap", "gap", right, contrast=lambda record, side=side: (record.stratum["part"] == "0") is side)
+        for side in (True, False)
+    )
+    records = sampled(made([(40, 0.3), (60, 0.8)]), 30)
+    found, turned = scored(one, records), scored(other, records)
+    assert (found.value, found.low, found.high) == pytest.approx((-turned.value, -turned.high, -turned.low))
+    # Either side adds to the spread: as that of independent samples.
+    half = [
+        (each.high - each.low) / 2
+        for each in (
+            found,
+            *(scored(SINGLE, [record for record in records if record.stratum["part"] == part]) for part in "01"),
+        )
+    ]
+    assert half[0] == pytest.approx((half[1] ** 2 + half[2] ** 2) ** 0.5, rel=0.2)
+
+
 def test_groups_that_do_not_vary_are_as_many_as_would_know_as_much() -> None:
     found = scored(SINGLE, of_strata([(60, "C" * 6), (40, "C" * 4)]))
     squared = stats.t.ppf(0.975, 8) ** 2
