@@ -243,9 +243,11 @@ def test_a_variant_that_would_fail_stops_the_run_before_a_model_is_loaded(world:
             f"include: {folder / 'yocausal_vlm.yaml'}\ntask: variant_{number}\ndataset_kwargs:\n  data_files:\n"
             f"    test: {folder / 'pointers' / 'vlm.json'}\n{line}\n"
         )
+    (tmp_path / "group.yaml").write_text("group: both_variants\ntask: [variant_0, variant_1]\n")
     manager = TaskManager(include_path=str(tmp_path), model_name="constant_answer")
     for number, why in enumerate(variants.values()):
         assert why in refusal(manager.match_tasks, [f"variant_{number}"])
+    assert variants["metric_list: [{metric: cider}]"] in refusal(manager.match_tasks, ["both_variants"])
 
 
 if __name__ == "__main__":

@@ -51,6 +51,15 @@ def clip_of(state: BoundState, doc: dict[str, Any]) -> Path:
     return clip
 
 
+def test_the_answer_to_a_view_is_kept_by_the_frame_that_is_shown(world: Path) -> None:
+    def kept_by(view: str) -> dict[str, Any]:
+        state, doc = seen(view)
+        return dict(state.shown.answered_items(Dataset.from_list([doc]))(0).shown)
+
+    assert "frame" not in kept_by("")
+    assert kept_by("single_frame")["frame"] == task_state(TASK).kind.frame
+
+
 def views_made(home: Path) -> list[Path]:
     return list((home / "views").glob("??/[!.]*"))
 

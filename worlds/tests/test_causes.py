@@ -63,6 +63,8 @@ def test_who_is_needed_who_had_a_part_and_who_had_none(apart: Facts) -> None:
     for facts, pairs in ((row, []), (apart, []), (at_once, [[*pair]]), (in_turn, [[*pair]])):
         singly = facts.worlds[: len(facts.scene.actors)]
         assert [one.bodies for one in pairs_to_remove(facts.events, [], singly)] == pairs
+        unsure = [list(event.key) for event in facts.events]
+        assert pairs_to_remove(facts.events, unsure, singly) == []
     assert first_movers(apart.scene, apart.events) == [RED, GREEN]
 
 
