@@ -172,4 +172,5 @@ def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path)
         with at(tmp_path / name) as folder:
             prepare(Preparation(), scenes=scenes)
             made.append(contents(folder))
-    assert made[0] == made[1] and {"manifest.json", "videos/standard/one.mp4"} <= made[0].keys()
+    assert made[0] == made[1]
+    assert {"manifest.json", "videos/standard/one.mp4", QUESTIONS, SCENES} <= made[0].keys()
