@@ -13,6 +13,7 @@ from commands import printed, refusal
 from logged_runs import TASK, write_run
 
 from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 
 ROWS = """item_id,clip,question,answer,skill
 1,a.mp4,Which way?,left,motion
@@ -111,6 +112,10 @@ def test_pairs_that_single_frames_solve_are_listed_and_left_out_of_scores(expect
     }  # fmt: skip
     assert [listed()[name]["removed"] for name in "ab"] == [True, False]
     expected(f"{text}\n{Path(OUT).read_text()}")
+    (table,) = json.loads(printed("filter", "single-frame", *runs, "--out", OUT, "--format", "json"))["tables"]
+    tasks = ", ".join(f"{SUBSET}_single_frame_random{seed} version 1-A" for seed in (1, 2))
+    models = ", ".join(f"replay model{number}" for number in range(5))
+    assert table["signature"] == f"{tasks}; models {models}; {METHOD}"
     whole = [write_run(Path(f"whole{number}"), SOLVED, (SUBSET,)) for number in (1, 2)]
     shown = " ".join(printed("report", whole[0], "--without", OUT).split())
     # Before the filter one of two pairs is right, after it none of the one that is left.

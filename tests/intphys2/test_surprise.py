@@ -16,6 +16,7 @@ from lmms_eval_tasks.intphys2.surprise import (
     EQUAL_MOTION,
     METRICS,
     MOVES_LESS,
+    NO_LOSSES,
     PREFERENCE,
     grade,
     matched_pairs,
@@ -117,6 +118,7 @@ def test_ties_and_losses_that_are_not_finite_are_no_win_and_words_are_unparsed()
     assert [record.answered for record in records[:5]] == ["tie", "non-finite", None, None, None]
     assert [record.outcome.value for record in records[:5]] == ["wrong", "wrong", "unparsed", "unparsed", "unscored"]
     assert records[4].why == "unequal clips: 24 and 12 frames"
+    assert [record.detail for record in records[:4]] == ["", "", NO_LOSSES, NO_LOSSES]
     scores = {metric.name: metric.score_records(records) for metric in METRICS}
     assert scores["plausibility_preference"] == pytest.approx(100 * 35 / 39)
     assert (scores["pairs_scored"], scores["unparsed_rate"]) == (39, 5)
@@ -144,3 +146,12 @@ def test_the_curves_reach_over_the_timesteps_of_all_runs() -> None:
     assert [line.tag for line in figure.lines] == ["1", "2"]
     low, high = figure.x[1]
     assert low < 100 and high > 700
+
+
+@pytest.mark.parametrize(("motion", "score"), [(0.5, 100), (1.0, 0), (9.0, 0), (None, None)])
+def test_what_moves_less_wins_by_its_motion_where_it_was_measured(motion: float | None, score: float | None) -> None:
+    """Of a possible clip beside one whose motion is 1."""
+    pair = matched_pairs(table(motion=motion))[0]
+    context: Any = SimpleNamespace(settings=None)
+    record = grade(pair, as_reply('{"losses": [1, 2]}'), context).record
+    assert MOVES_LESS.score_records([record]) == score

@@ -10,8 +10,10 @@ from worlds_recount import recount
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_worlds.card import DEPTHS, FAMILIES, STANDARD
-from lmms_eval_worlds.drafts import SceneDraft
+from lmms_eval_worlds.drafts import SceneDraft, draw_scene
+from lmms_eval_worlds.physics.nearly_equal import numbers
 from lmms_eval_worlds.questions.question_set import questions_of_set
+from lmms_eval_worlds.scenes.families import families
 from lmms_eval_worlds.scenes.scene import Facts
 
 RECOUNTED = 12
@@ -26,6 +28,14 @@ def test_the_card_knows_the_standard_set_which_has_as_many_scenes_of_each_family
     assert {str(draft.scene.depth) for draft in drafts} <= set(DEPTHS)
     # Every scene was run with nearly equal ones.
     assert all(draft.digest and draft.worlds for draft in drafts)
+
+
+def test_every_scene_can_be_drawn_again_and_its_family_names_its_twin(drafts: list[SceneDraft]) -> None:
+    for draft in drafts:
+        family, seed, number = draft.scene.id.rsplit("_", 2)
+        assert draw_scene(family, int(seed), int(number)) == draft.scene
+        twins = families()[family].vary(draft.scene, numbers("vary", draft.scene.id, draft.scene.seed))
+        assert draft.twin is None or draft.twin.body in twins, draft.scene.id
 
 
 @pytest.mark.slow

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_worlds import ball, both_at_once, prototype, scene
+from small_worlds import ball, both_at_once, box, prototype, scene
 
 from lmms_eval_worlds.physics.nearly_equal import DRAWS, WITHIN, agreed_order, nearly_equal, numbers, unsure_keys
 from lmms_eval_worlds.physics.other_worlds import NEAR_A_TIE, NOTHING_HAPPENS, begin, why_not_begin
 from lmms_eval_worlds.physics.rollout import roll_out
-from lmms_eval_worlds.scenes.scene import Event, Scene
+from lmms_eval_worlds.scenes.scene import Event, Hinge, Scene
 
 
 def shaken(shown: Scene, random: np.random.Generator) -> Scene:
@@ -65,6 +65,35 @@ def test_nearly_equal_scenes_differ_by_a_hundredth_at_most_and_are_the_same_each
             assert np.hypot(*np.subtract(after.place, before.place)[:2]) < 0.7 * WITHIN * 1.5
     for field in ("mass", "friction", "bounce", "size", "place"):
         assert len({str(getattr(one.bodies[0], field)) for one in draws}) == DRAWS
+
+
+def test_a_body_moves_by_a_hundredth_of_the_way_to_the_next_or_of_a_metre() -> None:
+    shown = scene(ball("red", 0.4, 0.3), ball("green", 0.4, -0.3), ball("blue", -2.0, 0.2))
+    for number, way in enumerate((0.6, 0.6, 1.0)):
+        before = shown.bodies[number].place[:2]
+        moved = np.abs([np.subtract(one.bodies[number].place[:2], before) for one in nearly_equal(shown)]).max(axis=0)
+        assert (0.7 * WITHIN * way < moved).all() and (moved <= WITHIN * way).all()
+
+
+def test_bodies_that_touch_and_one_on_a_hinge_keep_their_form() -> None:
+    """All their lengths grow by one factor."""
+    lower, upper = box("red", 0.5), box("blue", 0.52, place=[0.52, 0.1, 0.54])
+    hinge = {"moves": "about its hinge", "hinge": Hinge(point=[-1.0, 0.2, 1.0], axis="y")}
+    bob = ball("green", -0.8, 0.2, place=[-0.8, 0.2, 0.4]).model_copy(update=hinge)
+    shown, factors = scene(lower, upper, bob), []
+    for one in nearly_equal(shown):
+        low, high, swings = one.bodies
+        factor, other = low.size[0] / lower.size[0], swings.size[0] / bob.size[0]
+        for after, before in ((low, lower), (high, upper)):
+            assert after.size == pytest.approx([factor * value for value in before.size])
+            assert after.place[2] == pytest.approx(factor * before.place[2])
+        apart = np.subtract(upper.place, lower.place)
+        assert np.subtract(high.place, low.place) == pytest.approx(factor * apart)
+        assert swings.hinge is not None and bob.hinge is not None
+        arm = np.subtract(bob.place, bob.hinge.point)
+        assert np.subtract(swings.place, swings.hinge.point) == pytest.approx(other * arm)
+        factors += [factor, other]
+    assert len(set(factors)) == len(factors) and all(abs(factor - 1) <= WITHIN for factor in factors)
 
 
 def test_random_numbers_are_those_of_each_part_by_itself() -> None:

@@ -23,7 +23,7 @@ from lmms_eval_tasks.construct.annotate.plan import (
     make_plan,
     read_plan,
 )
-from lmms_eval_tasks.registry import read_card, registry
+from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 
 
@@ -119,6 +119,32 @@ def test_who_chooses_is_checked_twice_wherever_attention_is() -> None:
         if inquiry.form == "choice"
     }
     assert {"countervqa", "yocausal"} <= {name for name, _ in asked} and set(asked.values()) == {2}
+
+
+def test_the_command_says_what_was_planned_and_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    inquiries = {mode: find_benchmark("countervqa").inquiry(mode) for mode in ("answer", "readability")}
+    offered, written = QUESTIONS[:4], [replace(question, choices=()) for question in QUESTIONS[:4]]
+    about = ("--run", "runs/one")
+    calls = [
+        ("answer", offered, ("--annotators", "6", "--responses", "2")),
+        ("answer", offered, ("--sample", "1", "--annotators", "3", "--responses", "1", *about, "--task", "t")),
+        ("last-frame", offered, ("--mode", "last-frame", "--responses", "1", "--attention", "0", *about)),
+        ("answer", written, ("--attention", "1")),
+        ("readability", written, ("--mode", "readability", "--attention", "1")),
+    ]
+    said = []
+    for mode, questions, options in calls:
+        for name, value in (
+            ("only_split", "debug"),
+            ("asked_items", (inquiries.get(mode, inquiries["answer"]), {})),
+            ("planned_questions", questions),
+        ):
+            monkeypatch.setattr(f"lmms_eval_tasks.construct.annotate.plan.{name}", lambda *_, value=value: value)
+        said.append(CliRunner().invoke(app, ["annotate", "plan", "causalvqa", "--out", "plan.csv", *options]).output)
+    expected("\n".join(said))
 
 
 @pytest.mark.slow  # the sample is filmed first

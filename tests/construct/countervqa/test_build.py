@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,13 +22,22 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa import build as build_command
 from lmms_eval_tasks.construct.countervqa.checks import check_set, compare_graphs
-from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
-from lmms_eval_tasks.construct.countervqa.steps import choose_pairs, judge_pairs
+from lmms_eval_tasks.construct.countervqa.graphs import GraphMeasures, TakeLinks
+from lmms_eval_tasks.construct.countervqa.questions import AbsentAction, AbsentIdeas
+from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, MeasuredTake, TakeQuestion, TakeRow
+from lmms_eval_tasks.construct.countervqa.steps import (
+    choose_pairs,
+    imagine_absent,
+    judge_pairs,
+    rephrase_question,
+    verify_question,
+)
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, read_takes
+from lmms_eval_tasks.construct.engine.encoders import TFIDF, find_encoder
 from lmms_eval_tasks.construct.engine.running import BuiltSet, audit_line, run_steps
-from lmms_eval_tasks.construct.engine.steps import Models
+from lmms_eval_tasks.construct.engine.steps import Models, ReadyStep
 from lmms_eval_tasks.countervqa.benchmark import prepare
-from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS
+from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS, CounterfactualQuestion
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.data.manifest import read_attrition
 from lmms_eval_tasks.utils.data.prepare import Preparation
@@ -583,3 +593,99 @@ def test_the_naive_baseline_writes_questions_from_the_annotations_alone(
     assert load_table("countervqa", "test", require_clips=False)["outcome"].count("a meal") == 4
     # The paper's numbers, which are of another method, do not stand beside it.
     expected(shown(built))
+
+
+def run_one(step: ReadyStep, row: TakeRow, folder: Path, **says: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """What a step leaves of a row, or else the reason for which it goes, and what it asked."""
+    outcomes: list[Any] = []
+    with Played({f"countervqa_{name}": said for name, said in says.items()}).at_work():
+        config = CounterVqaConfig.model_validate({"model": named("m"), "verify_with": [named("v1"), named("v2")]})
+        run = run_steps([step], [row], Models(config, folder), lambda step, row, outcome: outcomes.append(outcome))
+    left = run[-1].left[0] if run[-1].left else outcomes[0].removed.reason
+    return left, audit_line(row, outcomes[0])["asked"]
+
+
+MEASURED = MeasuredTake(id="t0", take=draw_take(0), links=TakeLinks(()), measures=GraphMeasures(0.0, 0, 0.0))
+SENTENCES: Any = SimpleNamespace(candidates=2, source=SimpleNamespace(encoder=find_encoder(TFIDF)))
+
+
+@pytest.mark.parametrize(
+    ("goal", "reached", "kept", "fault"),
+    [
+        ("tea  is made", True, "tea is made", None),
+        ("x" * 400, True, "x" * 400, None),
+        ("x" * 401, True, "", "the goal is none"),
+        ("...", True, "", "the goal is none"),
+        ("tea\0", False, "", "the goal is none"),
+        ("tea is made", False, "", "the goal is not reached"),
+    ],
+)
+def test_a_goal_has_words_in_one_line_and_is_reached(
+    goal: str, reached: bool, kept: str, fault: str | None, tmp_path: Path
+) -> None:
+    said = {"goal": goal, "reached": reached, "actions": [{"text": "C hums.", "outcome": None}]}
+    made, asked = run_one(imagine_absent.given(config=SENTENCES), MEASURED, tmp_path, absent=said)
+    assert made.ideas == AbsentIdeas(kept, (AbsentAction("C hums.", None),))
+    assert asked[0].get("problem") == (f"unusable: {fault}" if fault else None)
+
+
+def test_absent_actions_that_cannot_be_used_are_named_and_those_of_no_reply_are_none(tmp_path: Path) -> None:
+    texts = [("C hums.", "A01"), ("x" * 400, None), ("x" * 401, None), ("C\0", None), ("?", None), ("C naps.", "A02")]
+    texts += [("does it 1 times", None), ("HUMS, C", None)]
+    said = {"goal": "tea", "reached": True, "actions": [{"text": text, "outcome": one} for text, one in texts]}
+    made, asked = run_one(imagine_absent.given(config=SENTENCES), MEASURED, tmp_path / "said", absent=said)
+    assert made.ideas == AbsentIdeas("tea", (AbsentAction("C hums.", "A01"), AbsentAction("x" * 400, None)))
+    none, outcome, own, before = "is no action", "has an outcome that is none", "is an action of the video", "before"
+    assert asked[0]["problem"] == (f"unusable: 3 {none}; 4 {none}; 5 {none}; 6 {outcome}; 7 {own}; 8 is there {before}")
+    given: list[Asked] = []
+    made, _ = run_one(imagine_absent.given(config=SENTENCES), MEASURED, tmp_path / "none", absent=given.append)
+    assert made.ideas == AbsentIdeas()
+    assert given[0].given == {**MEASURED.shown(), "goal": "", "number_of_actions": 2}
+
+
+def question_row() -> TakeQuestion:
+    question = CounterfactualQuestion.model_validate(
+        {
+            "id": "t0-L1-01",
+            "clip": "t0.mp4",
+            "level": 1,
+            "verdict": "yes",
+            "interaction": "H2O",
+            "question": "Would it?",
+        }
+        | {"explanation": "!", "action": "A00", "outcome": "A01"}
+    )
+    return TakeQuestion(id=question.id, take=draw_take(0), links=TakeLinks(()), question=question)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept", "problem"),
+    [
+        ("Might  it\nhave?", "Might it have?", None),
+        ("x" * 799 + "?", "x" * 799 + "?", None),
+        ("x" * 800 + "?", "Would it?", "no question"),
+        ("It would not.", "Would it?", "no question"),
+        ("Would\0 it?", "Would it?", "no question"),
+    ],
+)
+def test_other_words_of_a_question_are_a_question(said: str, kept: str, problem: str | None, tmp_path: Path) -> None:
+    made, asked = run_one(rephrase_question.given(), question_row(), tmp_path, rephrase={"question": said})
+    assert (made.question.question, asked[0].get("problem")) == (kept, problem)
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (("yes", "yes"), None),
+        (("no", None), "a verifying model answered otherwise"),
+        ((None, "no"), "a verifying model gave no usable answer"),
+    ],
+)
+def test_all_verifying_models_are_asked_and_the_first_fault_is_the_reason(
+    answers: tuple[str | None, ...], reason: str | None, tmp_path: Path
+) -> None:
+    row = question_row()
+    config = CounterVqaConfig.model_validate({"model": named("m"), "verify_with": [named("v1"), named("v2")]})
+    said = [{"reason": "", "answer": one} if one else ServerError("down", again=False) for one in answers]
+    left, asked = run_one(verify_question.given(config=config), row, tmp_path, verification=said)
+    assert (left == (reason or row)) and [one["role"] for one in asked] == list(config.verifiers)

@@ -140,22 +140,24 @@ def test_half_of_a_level_is_by_our_rules_where_there_are_enough() -> None:
     assert made != make_questions(take(names), graph, AbsentIdeas(), 4, seed=1)
 
 
-def test_each_level_that_has_both_verdicts_keeps_as_many_of_each_from_the_clips_with_too_many() -> None:
-    def asked(uid: str, *questions: tuple[int, str]) -> list[TakeQuestion]:
-        clip = take("ab", uid)
-        return [
-            TakeQuestion(
-                id=f"{uid}-{number}",
-                take=clip,
-                links=TakeLinks(()),
-                question=CounterfactualQuestion.model_validate(
-                    {"id": f"{uid}-{number}", "clip": clip.clip, "level": level, "verdict": verdict}
-                    | {"interaction": "H2O", "question": "?", "explanation": "!"}
-                ),
-            )
-            for number, (level, verdict) in enumerate(questions)
-        ]
+def asked(uid: str, *questions: tuple[int, str]) -> list[TakeQuestion]:
+    """Questions of a clip, each of a level and with a verdict."""
+    clip = take("ab", uid)
+    return [
+        TakeQuestion(
+            id=f"{uid}-{number}",
+            take=clip,
+            links=TakeLinks(()),
+            question=CounterfactualQuestion.model_validate(
+                {"id": f"{uid}-{number}", "clip": clip.clip, "level": level, "verdict": verdict}
+                | {"interaction": "H2O", "question": "?", "explanation": "!"}
+            ),
+        )
+        for number, (level, verdict) in enumerate(questions)
+    ]
 
+
+def test_each_level_that_has_both_verdicts_keeps_as_many_of_each_from_the_clips_with_too_many() -> None:
     rows = asked("s", (1, "yes"), (1, "no"), (2, "no"), (3, "yes"), (3, "yes"))
     rows += asked("t", (1, "yes"), (1, "yes"), (1, "yes"), (2, "yes"), (2, "yes"))
     rows += asked("u", (1, "no"), (1, "yes"), (2, "no"), (2, "yes"))
@@ -165,6 +167,12 @@ def test_each_level_that_has_both_verdicts_keeps_as_many_of_each_from_the_clips_
     assert [row.id for row in left] == [row.id for row in rows if row.id not in gone]
     counts = Counter((row.question.level, row.question.verdict) for row in left)
     assert counts == {(1, "yes"): 2, (1, "no"): 2, (2, "yes"): 2, (2, "no"): 2, (3, "yes"): 2}
+
+
+def test_clips_with_equally_many_too_many_lose_equally_many() -> None:
+    rows = [*asked("s", *[(1, "no")] * 2), *asked("t", *[(1, "yes")] * 3), *asked("u", *[(1, "yes")] * 3)]
+    left = even_verdicts.run(rows, lambda *_: None)
+    assert Counter(row.take.uid for row in left) == {"s": 2, "t": 1, "u": 1}
 
 
 def test_partners_share_the_outcome_where_they_can() -> None:

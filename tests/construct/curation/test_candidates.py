@@ -51,3 +51,5 @@ def test_all_problems_are_listed(tmp_path: Path, expected: Expected) -> None:
     said += [refusal(read_candidates, write_lines(tmp_path / "d.jsonl", *ROWS), "skills")]
     expected("\n\n".join(said))
     assert "it is not a parquet table" in refusal(read_candidates, tmp_path / "bytes.parquet")
+    (tmp_path / "folder.parquet").mkdir()
+    assert refusal(read_candidates, tmp_path / "folder.parquet") == "folder.parquet cannot be used: Is a directory."
