@@ -23,6 +23,7 @@ from lmms_eval_tasks.host.replacements import (
     MANAGER,
     REPLACEMENTS,
     SAVE,
+    Call,
     Replacement,
     replace,
 )
@@ -283,3 +284,26 @@ def test_what_another_lmms_eval_loses_is_named(log: list[str]) -> None:
         replace(broken)
         said = "lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently"
         assert log.pop().startswith(said) and not log
+
+
+def test_what_waits_is_replaced_once_its_module_was_imported_and_imports_none(
+    monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    def double(function: Any) -> Any:
+        return lambda number: 2 * function(number)
+
+    later = Replacement(
+        "some_module", "", {"count": double}, {"count": Call(1)}, reason="", loss="cannot count", waits=True
+    )
+    replace(later)
+    assert warnings == []
+    replace(changed(later, waits=False))
+    assert warnings.pop().startswith("lmms_eval_tasks cannot count in this lmms-eval, which is built differently (")
+    module: Any = SimpleNamespace(count=lambda number: number + 1)
+    monkeypatch.setitem(sys.modules, "some_module", module)
+    for _ in range(2):
+        replace(later)
+        assert module.count(1) == 4 and warnings == []
+    module.count = lambda number, other: number
+    replace(later)
+    assert module.count(1, 2) == 1 and "TypeError: missing a required argument: 'other'" in warnings.pop()

@@ -52,6 +52,11 @@ def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> No
             saved(tmp_path, line)
 
 
+def test_a_question_is_known_by_its_words_and_those_of_its_options() -> None:
+    text = QuestionText.of(" Which\n ball  is it?", ["the red\tone ", " ", "b"])
+    assert text == QuestionText("Which ball is it?", ("the red one", "b"))
+
+
 def test_options_are_read_from_a_prompt() -> None:
     for options, *texts in (
         # Options without a text do not count.

@@ -61,6 +61,16 @@ def test_a_question_may_ask_of_the_main_goal_that_it_or_the_graph_names(home: Pa
     assert all(set(json.loads(row)) == {"clip", "task", "actions", "links"} for row in table["graph"])
 
 
+def test_a_folder_of_clips_and_both_files_have_to_be_there(home: Path, tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set", [LINKED], [GRAPH])
+    begin, none = "CounterVQA cannot be prepared: there is no", tmp_path / "none"
+    said = refusal(prepare, Preparation(), folder, videos=none)
+    assert said == f"{begin} folder {none} to take the videos from."
+    (folder / "graphs.jsonl").unlink()
+    assert refusal(prepare, Preparation(), folder) == f"{begin} {folder / 'graphs.jsonl'}."
+    assert refusal(prepare, Preparation(), none) == f"{begin} {none}."
+
+
 def test_refusals(home: Path, tmp_path: Path, expected: Expected) -> None:
     messages = []
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import commands
@@ -17,6 +18,7 @@ from logged_runs import write_run
 from metric_scores import score_all
 from task_states import task_state
 
+from lmms_eval_tasks.api.prompts import Prompt
 from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.card import JUDGED_ACCURACY, METRICS, PROBE_METRICS
 from lmms_eval_tasks.countervqa.errors import KINDS, analysis_path, published_shares, read_analysis
@@ -105,6 +107,11 @@ def test_prompts_show_the_question_the_timed_actions_and_the_action_of_the_probe
     text = state.doc_to_text(asked)
     assert 0 < text.index("sneezes {twice}") < text.index(asked["question"]) < text.index("Happened:")
     assert hooks.grade_probe(asked, Reply("No.\nYes, it would."), state).record.fields["detected"] is True
+    # Unlabelled, the first line is of what the prompt asks first, also where nothing stands before it.
+    for prompt, detected in (("{action}? {question}", True), ("{question} {action}?", False), ("{question}", False)):
+        settings = SimpleNamespace(prompt=Prompt("a prompt", prompt), signature="")
+        of_prompt: Any = SimpleNamespace(settings=settings)
+        assert hooks.grade_probe(asked, Reply("No.\nYes."), of_prompt).record.fields["detected"] is detected
 
 
 def test_a_response_to_the_probe_has_two_parts_also_where_the_action_was_asked_for_first() -> None:

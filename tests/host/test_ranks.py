@@ -21,9 +21,9 @@ from lmms_eval_tasks.utils.core.errors import InputError
 
 def as_command_line(call: Callable[[], Any], **variables: Any) -> Any:
     """What a call gives that lmms-eval's command line makes, with variables of its own."""
-    held = {"__name__": COMMAND_LINE, "call": call}
+    held: dict[str, Any] = {"__name__": COMMAND_LINE, "call": call}
     exec(f"def main({', '.join(['call', *variables])}): return call()", held)
-    return held["main"](call, **variables)  # type: ignore[operator]
+    return held["main"](call, **variables)
 
 
 def test_an_interruption_is_one_line_and_an_error_has_its_trace(

@@ -21,6 +21,7 @@ from numbered_clips import number_of, write_numbered
 from qwen_vl_utils import vision_process
 from refusals import refusal
 
+from lmms_eval_tasks.host.model import readers
 from lmms_eval_tasks.host.model.readers import (
     BY_DECORD,
     BY_HOST,
@@ -28,11 +29,13 @@ from lmms_eval_tasks.host.model.readers import (
     DECORD,
     HOST,
     OURS,
+    ClipReader,
     find_reader,
     ready_reader,
     settle_reader,
 )
 from lmms_eval_tasks.preview.inputs import check_reader
+from lmms_eval_tasks.utils.core.errors import InputError
 
 REASON = "RuntimeError: Could not load libtorchcodec"
 SAMPLINGS: list[dict[str, Any]] = [
@@ -95,6 +98,26 @@ def test_a_reader_that_cannot_be_used_is_replaced_and_a_run_says_so(
         f"qwen-vl-utils would read clips by torchcodec, which cannot be used here ({REASON}). They are read by PyAV "
         "instead, which gives the same frames."
     )
+
+
+def test_a_class_whose_reader_cannot_be_found_is_named_and_has_none(
+    monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    def find(kind: type, arguments: dict[str, str]) -> ClipReader:
+        if "refused" in arguments:
+            raise InputError("no clip can be read")
+        raise LookupError("no table")
+
+    monkeypatch.setattr(readers, "find_reader", find)
+    kind = type("Theirs", (), {})
+    assert ready_reader(kind, {}) is None
+    assert log == ["lmms_eval_tasks does not know how Theirs reads clips (LookupError: no table)."]
+    assert refusal(ready_reader, kind, {"refused": ""}) == "no clip can be read"
+    for warning, said in (("", 1), ("it is slow", 2)):
+        found = ClipReader("by hand", lambda *_: (0, ""), warning)
+        monkeypatch.setattr(readers, "find_reader", lambda *_, found=found: found)
+        assert ready_reader(kind, {}) == "by hand" and len(log) == said
+    assert log[-1] == "it is slow"
 
 
 def test_a_reader_that_can_be_used_stays_and_what_it_cannot_open_is_read_by_ours(

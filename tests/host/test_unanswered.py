@@ -402,3 +402,17 @@ def test_what_it_weighs_is_not_read_and_its_record_says_why(world: Path) -> None
     open_ended = graded("<think>First the cat, A. Then the curtain moves, which fits B. Now C, and", False)
     assert (open_ended.outcome, open_ended.detail) == (Outcome.UNPARSED, CUT_OFF)
     assert graded("<think>It is B.</think>I cannot tell.", False).detail == ""
+
+
+def test_keys_in_a_servers_text_are_hidden_and_a_model_of_ours_has_said_what_it_said() -> None:
+    key = "sk-0123456789abcdef"
+
+    class Theirs:
+        client = SimpleNamespace(api_key=key)
+
+        def generate_until(self, requests: list[Any]) -> list[str]:
+            return [f"B, by {key}."] * len(requests)
+
+    ours = type("Ours", (Theirs,), {"__module__": "lmms_eval_tasks.models.ours"})
+    assert asking.ask(Theirs(), [asking.request(0)]) == ["B, by [hidden]."]
+    assert asking.ask(ours(), [asking.request(0)]) == [f"B, by {key}."]

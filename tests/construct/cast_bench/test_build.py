@@ -47,11 +47,13 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
     DraftRow,
+    EvidencePiece,
     InstanceRow,
     QuestionRow,
     TimedEntry,
     TrackedInstance,
     WrittenQuestion,
+    released_piece,
     released_row,
     roles_of,
     subject_evidence,
@@ -459,6 +461,22 @@ def test_a_clip_has_two_people_and_no_two_instances_that_a_release_would_call_th
     # `ball 1` has its name from people, the other its noun from a model and its id from the tracks.
     twice = {"c/1": "another instance has its label: c/x: ball_1"}
     assert joined(("x", "ball 1", True), ("1", "", True), ("2", "", True)) == ([["ball_1", "ball_2"]], twice)
+
+
+def test_a_second_in_which_an_instance_is_not_seen_has_the_releases_box_of_none() -> None:
+    ball = check().clip.by_id["i1"]
+    piece = EvidencePiece(
+        instance="i1", start=9, end=11, rationale="It rolls.", boxes={9: (1, 2, 3, 4), 12: (0, 0, 1, 1)}
+    )
+    none = "[-1, -1, -1, -1]"
+    assert released_piece(ball, piece) == {
+        "evidence_start_time": "00:09",
+        "evidence_end_time": "00:11",
+        "evidence_instance_id": "red_ball",
+        "evidence_rationale": "It rolls.",
+        "SAV_instance_id": ball.instance.source,
+        "bboxes_in_range": {"9": "[1, 2, 3, 4]", "10": none, "11": none},
+    }
 
 
 def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, expected: Expected) -> None:

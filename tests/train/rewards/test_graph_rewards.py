@@ -285,6 +285,7 @@ def test_what_more_the_graph_has_to_say() -> None:
     for sample in (RewardSample(), replace(CHAIN, key="B", queried=None), RewardSample(key="no")):
         assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None
     beside = replace(CHAIN, links=CHAIN.links | {(0, 2)})
+    assert best_answer(beside).links == best_answer(CHAIN).links and len(best_answer(CHAIN).links) == 2
     assert causal_reward(answer(FIRST, SECOND), beside) == 1.0
     assert causal_reward(answer(f"link: {TAP} -> {TEA}"), beside) == pytest.approx(0.3)
     circle = replace(CHAIN, links=CHAIN.links | {(2, 1)})

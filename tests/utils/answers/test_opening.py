@@ -12,6 +12,7 @@ import pytest
 
 from lmms_eval_tasks.utils.answers.choice import choice_grader, read_choice
 from lmms_eval_tasks.utils.answers.hooks import TaskSettings
+from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.answers.plausible import plausibility_grader, read_plausibility
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.answers.verdict import NO, UNCLEAR, YES, read_verdict, verdict_grader
@@ -220,3 +221,14 @@ def test_a_letter_in_a_parenthesis_is_no_label_of_a_list() -> None:
     """A list of labels in a line chooses none; "(unlike B)" is none of them."""
     assert read_choice("A. falls here B) stays here", OPTIONS) is None
     assert read_choice("A. It falls (unlike B) onto the floor.", OPTIONS) == "A"
+
+
+@pytest.mark.parametrize(
+    "question", ["Question: What then?", "NEXT QUESTION:\nwhat\nthen?\n\nB or D?", "**Question 2:** Who?"]
+)
+def test_a_question_of_the_models_own_ends_its_answer(question: str) -> None:
+    for answer in ("B", "yes, it would", "the final answer is **b**, since it moves"):
+        assert content(f"{answer}\n\n{question}\nAnswer: D") == answer
+    # What is no answer before it is no turn either.
+    for text in (f"It moves.\n{question}", "B\nIn question: is it?", "B\nQuestions remain."):
+        assert content(text) == text

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_clips import write_noise
@@ -73,3 +74,20 @@ def test_clips_whose_frames_change_their_size(tmp_path: Path) -> None:
     clip.write_bytes(b"".join(part.read_bytes() for part in parts))
     motion = measure_motion(clip, flow)
     assert motion is not None and motion.frames == 32 and motion.magnitude is not None
+
+
+@pytest.mark.parametrize(
+    ("size", "measured"),
+    [((32, 32), (160, 160)), ((64, 32), (80, 160)), ((16, 128), (640, 160)), ((640, 2), (2, 160))],
+)
+def test_motion_is_measured_in_pictures_of_one_width_and_the_clips_form(
+    size: tuple[int, int], measured: tuple[int, int], tmp_path: Path
+) -> None:
+    shapes: set[tuple[int, ...]] = set()
+
+    def step(*pictures: np.ndarray) -> float:
+        shapes.update(picture.shape for picture in pictures)
+        return 0.0
+
+    write_clip(tmp_path / "clip.mp4", np.zeros((4, size[1], size[0], 3), np.uint8), fps=4)
+    assert measure_motion(tmp_path / "clip.mp4", step) is not None and shapes == {measured}

@@ -31,6 +31,7 @@ from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, Origin, find_marks, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.prepare import Preparation, measure_clips
+from lmms_eval_tasks.utils.data.release import ZippedClip
 
 OTHER = {**QUESTION, "qid": "q9"}
 pytestmark = pytest.mark.usefixtures("home")
@@ -289,3 +290,16 @@ def test_the_cards_of_pairs_agree_with_themselves_and_causalvqas_with_the_paper(
         "easy": 454, "medium": 215, "hard": 124,
         "anticipation": 208, "counterfactual": 89, "descriptive": 288, "hypothetical": 67, "planning": 141,
     }  # fmt: skip
+
+
+def test_a_member_of_an_archive_is_made_where_a_file_has_its_bytes(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
+        archive.writestr("clip.mp4", b"0123")
+        clip, made = ZippedClip(archive, archive.getinfo("clip.mp4")), tmp_path / "clip.mp4"
+        assert not clip.is_made(made)
+        for content in (b"0124", b"01234", b"012"):
+            made.write_bytes(content)
+            assert not clip.is_made(made)
+        made.write_bytes(b"0123")
+        (tmp_path / "link.mp4").symlink_to(made)
+        assert clip.is_made(made) and not clip.is_made(tmp_path / "link.mp4")
