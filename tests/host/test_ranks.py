@@ -6,6 +6,7 @@ import errno
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -130,7 +131,7 @@ def test_whatever_a_rank_has_against_a_run_stops_it_on_all(
     def stopped(number: int, *messages: str | None, command: bool = True) -> list[object]:
         def on_rank(rank: int) -> object:
             try:
-                call = lambda: stop_if_any(messages[rank])  # noqa: E731
+                call = partial(stop_if_any, messages[rank])
                 return as_command_line(call) if command else call()
             except (InputError, SystemExit) as error:
                 return getattr(error, "code", str(error))

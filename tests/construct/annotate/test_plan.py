@@ -1,10 +1,15 @@
-"""Who is asked what: the properties of a plan, whatever the questions are."""
+"""Who is asked what: the properties of a plan, whatever the questions are, and what its pages hold."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import pytest
 from expected import Expected
@@ -14,8 +19,12 @@ from refusals import refusal
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.annotate import annotation_page
+from lmms_eval_tasks.construct.annotate.annotation_page import PageTexts
+from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import (
     COLUMNS,
+    Plan,
     PlannedQuestion,
     Shares,
     annotators_needed,
@@ -24,7 +33,16 @@ from lmms_eval_tasks.construct.annotate.plan import (
     read_plan,
 )
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
+from lmms_eval_tasks.utils.people.inquiries import (
+    AskedItem,
+    Inquiry,
+    InquiryForm,
+    OfferedChoice,
+    Scale,
+    TimedDescription,
+)
 
 
 @st.composite
@@ -201,3 +219,125 @@ def test_one_person_answers_both_clips_of_a_pair(tmp_path: Path) -> None:
         assert rows[subset][1:3] == [str(number), f"{100 * (number - 1) / number:.2f}"]
     assert rows["mean"][4] == f"{sum(100 * (number - 1) / number for number in pairs.values()) / len(pairs):.2f}"
     assert "difficulty by these responses" not in result.output and "Each pair counts once" in result.output
+
+
+ITEMS = {
+    f"q{number}_0": AskedItem(
+        f"q{number}", f"q{number}_0", f"Which way in {number}?", {"0": ("a.mp4", "b.mp4"), "1": ("b.mp4",)},
+        (OfferedChoice("A", "A", "left"), OfferedChoice("B", "", "right")), "B", ("Clip 1", "Clip 2"), 1, "Look.",
+        "A text.", "planning", (TimedDescription("ball", 1, 62, "It rolls.", {1: (0.0, 0.1, 0.12345678, 1.0)}),),
+    )
+    for number in range(3)
+}  # fmt: skip
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, dict[str, Any], Plan]]:
+    """Writes the page of one annotator, who is asked some of the items; its text, what it is about, and the plan."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.mp4").write_bytes(name.encode())
+
+    def write(inquiry: Inquiry, asked: int = 2, attention: int = 0, **options: Any) -> tuple[str, dict[str, Any], Plan]:
+        for name, stand_in in (
+            ("asked_items", lambda *_: (inquiry, ITEMS)),
+            ("clip_path", lambda _, clip: tmp_path / Path(clip).name),
+            ("read_manifest", lambda _: read_as_sample()),
+        ):
+            monkeypatch.setattr(annotation_page, name, stand_in)
+        questions = [
+            PlannedQuestion(one.item, "0", one.item_id, 1000, ("A", "B"), asked=inquiry.digest(one))
+            for one in list(ITEMS.values())[:asked]
+        ]
+        plan = make_plan("causalvqa", "debug", questions, Shares(1, 1, attention))
+        (path,) = annotation_page.write_pages(plan, tmp_path / "pages", **options)
+        text = path.read_text(encoding="utf-8")
+        about, _ = json.JSONDecoder().raw_decode(text[text.index('{"plan":') :])
+        return text, about, plan
+
+    return write
+
+
+def read_as_sample() -> Any:
+    data = SimpleNamespace(is_sample=True)
+    return SimpleNamespace(splits={"debug": SimpleNamespace(data_set=data)})
+
+
+CHOICES = [["A", "A", "left"], ["B", "", "right"]]
+
+
+def test_a_page_holds_what_is_asked_and_clips_by_names_that_say_nothing(page: Any, tmp_path: Path) -> None:
+    inquiry = Inquiry("choice", None)
+    text, about, plan = page(inquiry, attention=1, clips=Clips.link)
+    items = about.pop("items")
+    assert about == {
+        "plan": plan_digest(plan), "annotator": "a001", "mode": "answer", "form": "choice", "folder": "clips",
+        "flags": [], "kinds": [], "retimed": False, "consent": "", "scales": [],
+    }  # fmt: skip
+    assert "Your consent" not in text and "Sample data." in text and "Thank you." in text and "YQ==" not in text
+    rows = plan.by_annotator["a001"]
+    for row, shown in zip(rows, items, strict=True):
+        clips = shown.pop("clips")
+        if row.attention:
+            label = {"A": "A", "B": "right"}[row.attention]
+            assert clips == [] and shown == {
+                "place": row.place, "choices": CHOICES, "replays": None,
+                "question": annotation_page.CHECK.format(label=label),
+            }  # fmt: skip
+            continue
+        assert shown == {
+            "place": row.place, "choices": CHOICES, "question": ITEMS[row.item_id].question, "replays": 1,
+            "before": "Look.", "text": "A text.",
+        }  # fmt: skip
+        assert [label for _, label in clips] == ["Clip 1", "Clip 2"]
+        assert [(tmp_path / "pages" / "clips" / name).read_bytes() for name, _ in clips] == [b"a", b"b"]
+        assert all(re.fullmatch(r"[0-9a-f]{20}\.mp4", name) for name, _ in clips)
+    assert sum(bool(row.attention) for row in rows) == 1
+
+
+def test_a_page_of_its_own_words_holds_its_clips_and_begins_with_practice(page: Any) -> None:
+    texts = PageTexts(instructions="Look twice.", consent="I agree.", closing="Go to room 12.")
+    text, about, _ = page(Inquiry("choice", None), texts=texts, practice=True)
+    assert all(f"<p>{words}</p>" in text for words in ("Look twice.", "I agree.", "Go to room 12."))
+    assert about["consent"] == texts.consent_digest and about["folder"] == "" and "YQ==" in text and "Yg==" in text
+    first, *others = about["items"]
+    assert first["practice"] is True and first["place"] == 0 and first["question"] == "Which way in 2?"
+    assert not any("practice" in one for one in others)
+    # Who is asked all has none.
+    assert len(page(Inquiry("choice", None), asked=3, practice=True)[1]["items"]) == 3
+
+
+def test_the_key_is_on_a_reviewers_page_alone_and_timed_texts_where_they_are_put_right(page: Any) -> None:
+    found: dict[str, set[str]] = {}
+    scale = Scale("level", "How hard?", {"1": "easy"})
+    for form in get_args(InquiryForm):
+        inquiry = Inquiry(form, None, scales=(scale,) if form == "ratings" else (), kinds=("planning",), retimed=True)
+        text, about, _ = page(inquiry)
+        found[form] = {"key", "kind", "entries"} & set(about["items"][0])
+        assert annotation_page.TASKS[form].split(".")[0] in text.replace("&#39;", "'").replace("&#34;", '"')
+        assert (about["kinds"], about["retimed"], bool(about["flags"])) == (["planning"], True, form == "review")
+        assert about["scales"] == ([["level", "How hard?", [["1", "easy"]]]] if form == "ratings" else [])
+    assert found == {
+        "choice": set(), "ratings": set(), "review": {"key", "kind"}, "descriptions": {"entries"},
+        "revision": {"key", "kind", "entries"},
+    }  # fmt: skip
+    assert about["items"][0]["entries"] == [
+        {"name": "ball", "start": "00:01", "end": "01:02", "text": "It rolls.", "boxes": {"1": [0.0, 0.1, 0.1235, 1.0]}}
+    ]
+
+
+def test_a_plan_of_other_items_has_no_pages(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, plan = page(Inquiry("choice", None))
+
+    def refused(of: Plan = plan, items: Any = ITEMS, **options: Any) -> str:
+        monkeypatch.setattr(annotation_page, "asked_items", lambda *_: (Inquiry("choice", None), items))
+        return refusal(annotation_page.write_pages, of, Path("pages"), **options)
+
+    assert refused(only=["a001", "a7", "b"]) == "Expected annotators of the plan, a001, but got a7, b."
+    begin, remedy = "Expected every item of the plan in causalvqa, debug, but these are", "what is prepared now."
+    assert refused(items={"q0_0": ITEMS["q0_0"]}) == (
+        f"{begin} not there, or have no clip: q1_0. Make the plan anew from {remedy}"
+    )
+    other = {**ITEMS, "q1_0": replace(ITEMS["q1_0"], key="A")}
+    assert refused(items=other).endswith(f"these differ: q1_0. Make the plan anew from {remedy}")
+    row = replace(plan.rows[0], version="2")
+    assert refused(Plan((row, *plan.rows[1:]))) == f"Expected versions of {row.item_id}, 0, 1, in the plan, but got 2."

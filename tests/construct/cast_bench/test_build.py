@@ -265,7 +265,7 @@ def test_a_clip_has_exactly_so_many_questions(config: CastBenchConfig, tmp_path:
         "one, three, two": [several({}), several({}, {}, {}), several({}, {})],
         "one of two is unfit": [several({}, {"type": "Trick question"}), several({"question": "Why not?"})],
         "never two": [several({})],
-        "none at all": [several()],
+        "none at all": [several(), several({}), several({}, {}, {})],
         "no reply to the second": [several({}, {"answer": " "}), ServerError("gone", again=False)],
     }
     said = []
@@ -284,8 +284,8 @@ def test_a_clip_has_exactly_so_many_questions(config: CastBenchConfig, tmp_path:
         ("one of two is unfit", ["Why 0?", "Why not?"], "kept", [(2, [], []), (1, ["Why 0?"], [unknown])]),
         ("never two", [], f"c: questions: {few.partition(': ')[0]}: {few}", three),
         (
-            "none at all", [], f"c: questions: {none.partition(': ')[0]}: {none}",
-            [(2, [], []), (2, [], [none]), (2, [], [none, none])],
+            "none at all", [], f"c: questions: {none.partition(': ')[0]}: {many}",
+            [(2, [], []), (2, [], [none]), (2, [], [none, few])],
         ),
         (
             "no reply to the second", ["Why 0?"], "c#2: schema: an empty text",
