@@ -32,6 +32,7 @@ from lmms_eval_tasks.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.benchmark.views import Describing
+from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.slow  # lmms-eval's tasks are read first
 
@@ -307,3 +308,28 @@ def test_what_waits_is_replaced_once_its_module_was_imported_and_imports_none(
     module.count = lambda number, other: number
     replace(later)
     assert module.count(1, 2) == 1 and "TypeError: missing a required argument: 'other'" in warnings.pop()
+
+
+@pytest.mark.parametrize(
+    ("check", "gives"),
+    [
+        ("checks.describe_misfit", "no"),
+        ("checks.describe_shared_limit", "no"),
+        ("checks.describe_limited_sample", "no"),
+        ("draw_samples", ((), "no")),
+        ("describe_silence", "no"),
+    ],
+)
+def test_whatever_speaks_against_an_evaluation_stops_it(
+    check: str, gives: object, manager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lmms_eval import evaluator
+
+    monkeypatch.setattr(evaluator, "evaluate", lambda lm, task_dict: {})
+    replace(EVALUATE)
+    model = SimpleNamespace(generate_until=lambda requests: [])
+    task = SimpleNamespace(config=SimpleNamespace(repeats=1, **manager._get_config(FIRST)))
+    assert evaluator.evaluate(lm=model, task_dict={FIRST: task}) == {}
+    monkeypatch.setattr(f"lmms_eval_tasks.host.evaluate.{check}", lambda *_: gives)
+    with pytest.raises(InputError, match=r"^no$"):
+        evaluator.evaluate(lm=model, task_dict={FIRST: task})

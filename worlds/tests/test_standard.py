@@ -12,6 +12,8 @@ from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_worlds.card import DEPTHS, FAMILIES, STANDARD
 from lmms_eval_worlds.drafts import SceneDraft, draw_scene
 from lmms_eval_worlds.physics.nearly_equal import numbers
+from lmms_eval_worlds.physics.rollout import roll_out
+from lmms_eval_worlds.physics.violations import choose_violations, suitable_violations
 from lmms_eval_worlds.questions.question_set import questions_of_set
 from lmms_eval_worlds.scenes.families import families
 from lmms_eval_worlds.scenes.scene import Facts
@@ -36,6 +38,16 @@ def test_every_scene_can_be_drawn_again_and_its_family_names_its_twin(drafts: li
         assert draw_scene(family, int(seed), int(number)) == draft.scene
         twins = families()[family].vary(draft.scene, numbers("vary", draft.scene.id, draft.scene.seed))
         assert draft.twin is None or draft.twin.body in twins, draft.scene.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["containment", "occlusion", "pendulum", "seesaw"])
+def test_what_a_clip_of_a_scene_breaks_is_found_again(family: str, drafts: list[SceneDraft]) -> None:
+    draft = next(draft for draft in drafts if draft.scene.family == family)
+    suitable = suitable_violations(draft.scene, roll_out(draft.scene))
+    assert len(draft.violations) == 2 and all(violation in suitable for violation in draft.violations)
+    assert len({violation.principle for violation in suitable}) == len(suitable)
+    assert choose_violations([suitable])[0] == suitable[:2]
 
 
 @pytest.mark.slow
