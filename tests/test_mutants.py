@@ -89,7 +89,7 @@ def noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for context, lines in {
         "": [1, 3, 5, 8],
         "test_area.py::test_small|run": [10, 12],
-        "test_area.py::test_large|setup": [1, 3, 5, 8, 10, 11, 12],
+        "test_area.py::test_large|setup": [1, 3, 5, 8, 10, 11],
         "test_area.py::test_reads_what_is_made|run": [10],
         "test_other.py::test_error|run": [10, 11],
     }.items():
@@ -112,6 +112,10 @@ def test_a_line_is_tried_by_tests_that_run_it_small_ones_first(noted: Path) -> N
 
 def test_what_is_made_for_a_test_may_be_read_by_all_of_its_file(noted: Path) -> None:
     assert names(Sight(noted).tests("package/area.py", 11)) == ["reads_what_is_made", "small", "large", "error"]
+
+
+def test_what_few_tests_run_an_import_may_have_run_for_the_others_of_the_file(noted: Path) -> None:
+    assert names(Sight(noted).tests("package/area.py", 12)) == ["small", "reads_what_is_made", "large", "error"]
 
 
 def test_what_an_import_runs_is_tried_by_all_tests_of_the_file_and_a_file_that_none_imports_by_those_beside_it(

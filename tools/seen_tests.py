@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sqlite3
 from collections import Counter
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,8 @@ PARENTS = {package: suite.parent for package, suite in SUITES.items()}
 SEEN = "{}.seen"
 """What was noted of a package's tests, by its name: a file of coverage.py."""
 INSTALLED = "site-packages/"
+IMPORTERS = 2
+"""How many tests have run what is run when modules are imported: the first of each process, for all others."""
 
 
 class Sight:
@@ -49,19 +52,27 @@ class Sight:
 
     def tests(self, path: str, line: int) -> list[str]:
         """The tests that run a line, else its function, else anything of its file, or of its folder: those that run
-        little first, and those of a file together."""
+        little first, and those of a file together. After the few that run what an import may have run come the others
+        of its file."""
         source = (PARENTS[path.partition("/")[0]] / path).read_text(encoding="utf-8")
         ran, functions = self._lines.get(path, {}), _functions_around(source, line)
-        # What is run when a module is imported is run by the first test that does it, for all others.
         spans = [range(line, line + 1), *functions] if functions else []
         seen = next((tests for span in spans if (tests := _that_run(ran, span))), [*ran] or self._of_folder(path))
-        files = {one for one in seen if "::" not in one}
-        found = [test for test in self._count if test in seen or test.partition("::")[0] in files]
+        first = self._named(seen)
+        found = self._named([*seen, *ran]) if len(first) <= IMPORTERS else first
         least: dict[str, int] = {}
         for test in found:
             file = test.partition("::")[0]
             least[file] = min(least.get(file, self._count[test]), self._count[test])
-        return sorted(found, key=lambda test: (least[file := test.partition("::")[0]], file, self._count[test], test))
+
+        def place(test: str) -> tuple[bool, int, str, int, str]:
+            return test not in first, least[file := test.partition("::")[0]], file, self._count[test], test
+
+        return sorted(found, key=place)
+
+    def _named(self, seen: Collection[str]) -> list[str]:
+        """Tests by their names, or by those of their files."""
+        return [test for test in self._count if test in seen or test.partition("::")[0] in seen]
 
     def _of_folder(self, path: str) -> list[str]:
         """The tests of the files beside one that was noted of none, as one that others load by its path."""

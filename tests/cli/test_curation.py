@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from commands import printed, refusal
 from logged_runs import TASK, write_run
+from pyarrow.parquet import read_table
 
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
@@ -76,6 +77,53 @@ def test_nothing_is_written_where_something_is_wrong(expected: Any) -> None:
     said.append(refusal("mine", "pairs", "causalvqa:test", *WORLD[1:], "--out", "pairs.csv"))
     expected("\n".join(said))
     assert not list(Path().glob("pairs.*"))
+
+
+def test_a_table_of_pairs_names_its_rules_and_what_was_left_out_of_each_skill() -> None:
+    Path("c.csv").write_text(f"{ROWS}7,a.mp4,Why?,It fell.,cause\n")
+
+    def table(*options: str) -> tuple[str, list[dict[str, Any]]]:
+        shown = json.loads(printed("mine", "pairs", *WORLD, *options, "--out", "pairs.csv", "--format", "json"))
+        (found,) = shown["tables"]
+        return found["signature"], [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+    signature, rows = table()
+    assert signature == "c.csv; rule not-entailed; at most any of a skill, any in all"
+    assert {row["skill"]: (row["pairs"], row["one answer"], row["no partner"]) for row in rows} == {
+        "cause": (0, 1, 0), "count": (1, 0, 1), "motion": (1, 0, 1),
+    }  # fmt: skip
+    joining = ("--question-encoder", "tfidf", "--question-cosine", "0.5")
+    signature, rows = table("--rule", "differ", "--per-skill", "2", "--total", "1", *joining)
+    joined = "questions joined by tfidf from 0.5"
+    assert signature == f"c.csv; rule differ; at most 2 of a skill, 1 in all; {joined}"
+    assert sum(row["pairs"] for row in rows) == 1 and len(Path("pairs.csv").read_text().splitlines()) == 2
+
+
+def test_vectors_of_the_clips_of_a_folder_or_of_candidates_are_written(
+    monkeypatch: pytest.MonkeyPatch, expected: Any
+) -> None:
+    asked: list[dict[str, Path]] = []
+
+    def embed(model: str, paths: dict[str, Path], progress: object) -> dict[str, Any]:
+        asked.append(paths)
+        return {name: np.array([place, 2.0, 3.0]) for place, name in enumerate(paths)}
+
+    monkeypatch.setattr("lmms_eval_tasks.construct.curation.vectors.VisionModel", str)
+    monkeypatch.setattr("lmms_eval_tasks.construct.curation.vectors.embed_clips", embed)
+    for name in ("b.mp4", "in/a.mp4", "note.txt"):
+        Path("clips", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("clips", name).write_bytes(b"")
+    command = ("--model", "m", "--out", "v.parquet")
+    assert printed("mine", "embed", "clips", *command) == "2 clips, 3 dimensions: v.parquet\n"
+    assert read_table("v.parquet")["clip"].to_pylist() == ["b.mp4", "in/a.mp4"]
+    assert printed("mine", "embed", "c.csv", "--clips", "clips", *command) == "6 clips, 3 dimensions: v.parquet\n"
+    assert read_table("v.parquet")["embedding"].to_pylist()[4] == [4.0, 2.0, 3.0]
+    assert asked == [
+        {name: Path("clips", name) for name in names}
+        for names in (["b.mp4", "in/a.mp4"], [f"{name}.mp4" for name in "abcdef"])
+    ]
+    said = [refusal("mine", "embed", "c.csv", *command), refusal("mine", "embed", "clips", "--clips", ".", *command)]
+    expected("\n".join([*said, refusal("mine", "embed", "clips", "--model", "m", "--out", "v.npy")]))
 
 
 SUBSET = "mvp_mini_robot_object_interactions"

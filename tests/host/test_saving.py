@@ -356,4 +356,6 @@ def test_the_last_lines_have_a_task_or_group_each_and_say_how_to_look_at_the_run
     withheld = read_run(write_records(tmp_path / "withheld", {"causalvqa_paired": records}))
     said = [saving.closing_lines(scores_of(run), "my out/first"), saving.closing_lines(scores_of(withheld), "my out")]
     said.append(saving.closing_lines(scores_of(run), "out", logged=False))
+    parts = [part.model_copy(update={"scores": []}) for part in scores_of(withheld).parts]
+    said.append(saving.closing_lines(scores_of(withheld).model_copy(update={"parts": parts}), "out", note="No judge"))
     expected("\n".join(line for lines in said for line in lines))
