@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from worlds_recount import recount
 
 from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_worlds.card import DEPTHS, FAMILIES, STANDARD
+from lmms_eval_worlds.card import CARD, DEPTHS, FAMILIES, SPLIT, STANDARD
 from lmms_eval_worlds.drafts import SceneDraft, draw_scene
 from lmms_eval_worlds.physics.nearly_equal import numbers
 from lmms_eval_worlds.physics.rollout import roll_out
@@ -28,6 +29,9 @@ def test_the_card_knows_the_standard_set_which_has_as_many_scenes_of_each_family
     counts = Counter(draft.scene.family for draft in drafts)
     assert set(counts) == set(FAMILIES) and min(counts.values()) == max(counts.values()) >= 25
     assert {str(draft.scene.depth) for draft in drafts} <= set(DEPTHS)
+    whole = CARD.splits[SPLIT]
+    numbers = f"{len(drafts):,} scenes, {whole.clips:,} clips,\n{whole.items:,} questions"
+    assert numbers in Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
     # Every scene was run with nearly equal ones.
     assert all(draft.digest and draft.worlds for draft in drafts)
 
