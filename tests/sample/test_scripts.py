@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from lmms_eval_tasks.cast_bench.sample import draw_questions
 from lmms_eval_tasks.causalvqa.sample import draw_split
+from lmms_eval_tasks.construct.countervqa.checks import check_set
+from lmms_eval_tasks.countervqa import sample as countervqa
 from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, DrawnScene, read_stamp, shows_body, write_clip
 from lmms_eval_tasks.sample.scripts import (
     CHAINS,
@@ -25,6 +28,7 @@ from lmms_eval_tasks.sample.scripts import (
     scene_of,
 )
 from lmms_eval_tasks.sample.solver import decode
+from lmms_eval_tasks.utils.core.work import no_progress
 
 
 def first_on_way(scene: DrawnScene, at: complex, way: complex, *without: str) -> str:
@@ -122,3 +126,34 @@ def test_no_two_questions_with_evidence_are_the_same_and_letters_are_as_frequent
         named = {name for option in row["options"].values() for name in read_objects(option)}
         assert len(set(row["options"].values())) == len(row["options"])
         assert not set(read_objects(row["question"])) & named
+
+
+def test_questions_of_hits_follow_from_their_graphs_and_every_other_clip_has_balls_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filmed: dict[Path, DrawnScene] = {}
+    monkeypatch.setattr(countervqa, "write_clips", lambda scenes, progress: filmed.update(scenes))
+    (tmp_path / "build").mkdir()
+    countervqa.write_release(tmp_path, 3, {"clips": 12}, no_progress)
+    rules = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent")
+    assert check_set(tmp_path) == dict.fromkeys(rules, 12)
+    takes = json.loads((tmp_path / "build" / "annotations.json").read_text(encoding="utf-8"))
+    for take, (path, scene) in zip(takes, filmed.items(), strict=True):
+        balls = all(body.name.endswith(" ball") for body in scene.bodies)
+        assert (path.stem, take["interaction"] == "H2H") == (take["take_uid"], balls)
+        said = [(round(time, 2), f"The {one} hits the {other}.", one) for time, one, other in scene.hits]
+        described = take["atomic_descriptions"]
+        assert said == [(one["timestamp"], one["text"], one["subject"]) for one in described]
+    for line in (tmp_path / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        question = json.loads(line)
+        texts = {one["id"]: one["text"] for one in takes[int(question["id"][:4]) - 1]["atomic_descriptions"]}
+        action = question["absent_action"] or texts[question["action"]]
+        asked = [part.removeprefix("The ").rstrip(".") for part in (action, texts[question["outcome"]])]
+        (one, other), (third, fourth) = (part.split(" hits the ") for part in asked)
+        assert question["question"] == (
+            f"Suppose that the {one} had not hit the {other}. Would the {third} still have hit the {fourth}?"
+        )
+        partner = question["partner"]
+        pairs = {"path": "disconnected", "adjacent_linked": "adjacent_unlinked"}
+        of_partner = {**pairs, **{other: one for one, other in pairs.items()}}.get(question["rule"])
+        assert partner == (f"{question['id'][:4]}_{of_partner}" if of_partner else None)
