@@ -4,6 +4,7 @@ between ranks; and what lmms-eval is left to ask of a part.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import defaultdict
 from pathlib import Path
@@ -249,6 +250,8 @@ def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatc
         "causalvqa_paired, items whose clip is missing",
         "causalvqa_paired, first clip",
     }
+    missing = [found["causalvqa_paired, items whose clip is missing"] for found in (before, after)]
+    assert missing[0] == "0" and re.fullmatch(r"[1-9], [0-9a-f]{12}", missing[1])
     other = [question_row("7", "planning", "hard", (1, 2)), question_row("8", "descriptive", "easy", (3, 4))]
     # A rank that does not see the clips disagrees.
     shutil.rmtree(clip_path("causalvqa", "test"))
@@ -258,6 +261,18 @@ def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatc
     }
     prepare(Preparation(replace=True), write_causalvqa(tmp_path, "test", other, withheld=True))
     assert facts("causalvqa_paired")["causalvqa_paired, prepared data"] != before["causalvqa_paired, prepared data"]
+
+
+def test_a_runs_part_its_sample_and_its_judge_are_compared(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_SHARD", "1/3")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_SAMPLE", "40:1")
+    for judge, named in (("none", "none"), ("served", "served, Sampling(model='served', ")):
+        monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", judge)
+        found = rank_facts([new_state("cast_bench_open")])
+        assert (found["part of the run"], found["sample of groups"]) == ("1/3", "40:1")
+        assert found["cast_bench_open, judge"].startswith(named) and "cast_bench_open, prompt" not in found
+    free = Evaluation(clips_needed=False, judge_needed=False)
+    assert "cast_bench_open, judge" not in rank_facts([new_state("cast_bench_open", free)])
 
 
 def test_clips_are_looked_for_on_the_first_rank_alone(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
