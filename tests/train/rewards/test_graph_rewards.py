@@ -34,6 +34,7 @@ ACTIONS = (
     "A box drops onto the road",
     "C cuts the onion",
     "C cuts the onion",
+    "C stirs the sauce slowly",
 )
 FIND = ActionFinder(RewardSample(actions=ACTIONS, absent="C salts the eggs")).find
 
@@ -63,6 +64,8 @@ NAMED = """
 11: the front wheel lifts
 11: lifting off the ground
 12: a box drops
+15: stirring the sauce
+15: C stirred the sauce slowly
 """
 NOT_NAMED = """
 C takes milk from the fridge
@@ -92,6 +95,7 @@ C takes eggs and cracks eggs
 egg mixture
 C pours
 into the hot pan
+C stirs slowly
 C plie l'omelette
 action 1
 omelette the folds C
