@@ -115,13 +115,19 @@ def test_questions_and_clips_of_our_tasks_are_counted_once(evaluation: Evaluatio
 
 
 def test_ranks_work_side_by_side() -> None:
-    first = Answered(10.0, 4, {("", "a"), ("", "b")}, {"seconds": {"encoding": 3.0}, "counts": {PROMPT: 300}})
-    second = Answered(20.0, 2, {("", "c")}, {"seconds": {"encoding": 5.0}, "counts": {PROMPT: 100, REUSED: 50}})
+    # A clip of two tasks is one.
+    first = Answered(10.0, 4, {("t", "a"), ("t", "b")}, {"seconds": {"encoding": 3.04}, "counts": {PROMPT: 300}})
+    second = Answered(
+        20.0, 2, {("u", "a"), ("u", "c")}, {"seconds": {"encoding": 5.0}, "counts": {PROMPT: 100, REUSED: 50}}
+    )
     assert describe([first, second]) == {
         "questions": 6, "clips": 3, "questions an hour": 1080, "clips an hour": 540, "seconds": 20.0,
         "seconds encoding": 8.0, "share of prompt tokens reused in %": 12.5, "prompt tokens": 400,
         "prompt tokens reused": 50,
     }  # fmt: skip
+    brief = describe([Answered(0.06, 1, {("t",)})])
+    assert (brief["seconds"], brief["questions an hour"]) == (0.1, 60_000) and "prompt tokens" not in brief
+    assert describe([Answered(0.0, 1, {("t",)})]) == describe([Answered(1.0)]) == {}
 
 
 def test_a_call_passes_over_what_a_stage_has_not_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
