@@ -13,18 +13,24 @@ from refusals import refusal
 
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
+from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.model.identity import (
+    HARDWARE,
     SOFTWARE,
     Weights,
+    find_arguments,
     get_nested_attr,
+    missing_requirements,
     needs_clips,
     own_models,
     read_weights,
+    wrap_create,
 )
 from lmms_eval_tasks.host.ranks import Exchange, RunStopped, ordinary_errors, stop_if_any
 from lmms_eval_tasks.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.models.base import model_name
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_card import Missing
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
 
@@ -179,3 +185,52 @@ def test_an_adapter_is_asked_for_its_weights_where_it_can_answer() -> None:
     assert read_weights(uncounted) == Weights()
     assert read_weights(Broken()) == read_weights(object()) == read_weights(None) == Weights()
     assert get_nested_attr(Broken(), "model", "config") is None
+
+
+def test_a_model_knows_its_arguments_and_one_that_needs_gpus_in_several_processes_says_what_to_do() -> None:
+    class Built:
+        @classmethod
+        def create(cls, arguments: str, _: object = None) -> object:
+            if arguments in ("torchrun", "broken"):
+                raise AssertionError({"torchrun": "Unsupported distributed type provided."}.get(arguments, "no file"))
+            return cls()
+
+    Built.create = wrap_create(vars(Built)["create"])  # type: ignore[method-assign]
+    assert find_arguments(Built.create("pretrained=a,max=2")) == {"pretrained": "a", "max": "2"}
+    assert find_arguments(Built()) is None
+    with pytest.raises(AssertionError, match="no file"):
+        Built.create("broken")
+    assert refusal(Built.create, "torchrun").startswith(
+        "lmms-eval's Built does not run in several processes without GPU"
+    )
+
+
+def test_packages_that_are_required_and_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    required = ["torch>=2", "not-there-1[all]>1; python_version > '3'", "not-there-2 ; extra == 'dev'", "json>=1", "no"]
+    monkeypatch.setattr(identity.metadata, "requires", lambda _: required)
+    assert missing_requirements() == ["not-there-1", "no"]
+    monkeypatch.setattr(identity.metadata, "requires", lambda _: None)
+    assert missing_requirements() == []
+
+
+def test_hardware_is_named_also_where_the_system_says_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["H200", "T4", "H200"]
+    for name, value in {
+        "is_available": lambda: bool(names),
+        "device_count": lambda: len(names),
+        "get_device_name": names.__getitem__,
+    }.items():
+        monkeypatch.setattr(f"torch.cuda.{name}", value)
+    files = {
+        "version": "NVRM version: NVIDIA UNIX  Kernel Module  550.54\nGCC\n",
+        "cpuinfo": "processor\t: 0\nmodel name\t: A CPU\nmodel name\t: another\n",
+    }
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: files[path.name])
+    asked = ("GPUs", "driver", "CPU")
+    assert [HARDWARE[name]() for name in asked] == ["2 × H200, 1 × T4", "NVIDIA UNIX Kernel Module 550.54", "A CPU"]
+    files.update(version="", cpuinfo="")
+    assert HARDWARE["driver"]() == Missing("the kernel does not say") and HARDWARE["CPU"]() != ""
+    names.clear()
+    assert [HARDWARE[name]() for name in asked[:2]] == ["none", "none"]
+    files["version"] = "NVRM version: 1\n"
+    assert HARDWARE["driver"]() == "1"
