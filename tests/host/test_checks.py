@@ -13,6 +13,7 @@ from refusals import refusal
 
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
+from lmms_eval_tasks.host.manager import VIEW, find_pointers
 from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.model.identity import (
     HARDWARE,
@@ -234,3 +235,19 @@ def test_hardware_is_named_also_where_the_system_says_little(monkeypatch: pytest
     assert [HARDWARE[name]() for name in asked[:2]] == ["none", "none"]
     files["version"] = "NVRM version: 1\n"
     assert HARDWARE["driver"]() == "1"
+
+
+def test_our_tasks_below_a_tag_a_group_or_alone_are_found_by_their_files() -> None:
+    task = registry().find_task("causalvqa_paired")
+    assert task is not None
+    folder = task.benchmark.folder
+    index = {
+        "tag": {"type": "tag", "yaml_path": -1, "task": ["group", "theirs", "tag"]},
+        "group": {"type": "group", "yaml_path": -1, "task": ["causalvqa_paired", {"task": "inline"}]},
+        "causalvqa_paired": {"type": "task", "yaml_path": str(folder / "causalvqa_paired.yaml")},
+        "theirs": {"type": "task", "yaml_path": -1},
+    }
+    for name, pointers in (("tag", [task.pointer]), ("causalvqa_paired", [task.pointer]), ("theirs", []), ("none", [])):
+        assert list(find_pointers(index, name)) == pointers
+    index["causalvqa_paired"]["view"] = "blind"
+    assert list(find_pointers(index, "group")) == [{**task.pointer, VIEW: "blind"}]

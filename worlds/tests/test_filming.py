@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from small_worlds import LONGEST, Here, made, plain_clip, rolling
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_worlds.physics import filming, processes
-from lmms_eval_worlds.physics.filming import SceneClip, comment_of, encode_frames, film, see
+from lmms_eval_worlds.physics.filming import SceneClip, comment_of, encode_frames, film, make_clip, see
 from lmms_eval_worlds.physics.processes import find_backend
+from lmms_eval_worlds.physics.rollout import FPS, roll_out
 from lmms_eval_worlds.scenes.scene import Scene, Violation
 
 VANISHES = Violation(principle="permanence", body="red ball", time=0.2)
@@ -73,6 +75,41 @@ def gradient(count: int) -> list[Any]:
 def decoded(content: bytes) -> list[Any]:
     with av.open(io.BytesIO(content)) as container:
         return [frame.to_ndarray(format="rgb24").astype(int) for frame in container.decode(video=0)]
+
+
+def test_a_clip_has_the_frames_of_its_scene_in_its_direction_or_of_what_it_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Filmer:
+        """Its frames are the numbers of the poses."""
+
+        def __init__(self, shown: Scene) -> None:
+            self.name = shown.id
+
+        def __enter__(self) -> Filmer:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def frames(self, poses: Sequence[Any]) -> list[int]:
+            return list(range(len(poses)))
+
+        def sights(self, poses: Sequence[Any]) -> str:
+            return f"{len(poses)} of {self.name}"
+
+    monkeypatch.setattr("lmms_eval_worlds.physics.pictures.Filmer", Filmer)
+    monkeypatch.setattr("lmms_eval_worlds.physics.violations.broken_poses", lambda shown, violation: [violation] * 3)
+    monkeypatch.setattr(filming, "encode_frames", lambda *written: repr(written).encode())
+    shown, path = rolling("one", seconds=0.5), tmp_path / "clip"
+    number = len(roll_out(shown).poses)
+    for clip, frames in (
+        (SceneClip(shown), list(range(number))),
+        (SceneClip(shown, backwards=True), list(range(number))[::-1]),
+        (SceneClip(shown, violation=VANISHES), [0, 1, 2]),
+    ):
+        make_clip((clip, path))
+        assert path.read_text() == repr((frames, FPS, clip.digest))
+    assert filming.find_sights(shown) == f"{number} of one"
 
 
 def test_the_same_frames_give_the_same_bytes_and_are_hardly_changed(tmp_path: Path) -> None:

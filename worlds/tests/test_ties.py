@@ -65,6 +65,8 @@ def test_nearly_equal_scenes_differ_by_a_hundredth_at_most_and_are_the_same_each
             assert np.hypot(*np.subtract(after.place, before.place)[:2]) < 0.7 * WITHIN * 1.5
     for field in ("mass", "friction", "bounce", "size", "place"):
         assert len({str(getattr(one.bodies[0], field)) for one in draws}) == DRAWS
+    # What nothing touches may have another form, too.
+    assert all(len(set(np.divide(one.bodies[2].size, shown.bodies[2].size).round(9))) == 3 for one in draws)
 
 
 def test_a_body_moves_by_a_hundredth_of_the_way_to_the_next_or_of_a_metre() -> None:

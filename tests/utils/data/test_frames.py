@@ -35,6 +35,7 @@ from lmms_eval_tasks.utils.data.clips import (
     videos_below,
 )
 from lmms_eval_tasks.utils.data.made import show_reversed, show_shuffled
+from lmms_eval_tasks.utils.data.pictures import planes_of
 from lmms_eval_tasks.utils.data.prepare import link
 from lmms_eval_tasks.utils.data.release import UnreadableClip, open_release
 
@@ -105,6 +106,21 @@ def test_the_frames_that_are_asked_for_are_given_and_are_decords_where_it_is_to_
     if name in ("h265.mp4", "mpeg4-b-frames.mp4", "transport.ts"):
         asked = [11, 13, 27]
         assert [number_of(picture) for picture in pictures_by("decord", clip, asked)] != asked
+
+
+@pytest.mark.parametrize("form", ["yuv420p", "yuvj420p", "yuv444p", "rgb24"])
+@pytest.mark.parametrize("size", [(32, 16), (31, 16), (32, 15)])
+def test_brightness_and_colours_are_planes_of_the_frames_size(size: tuple[int, int], form: str) -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=form)
+    planes = planes_of(frame)
+    assert planes.shape == (3, size[1], size[0])
+    if form != "rgb24":
+        plane = frame.planes[0]
+        stored = np.frombuffer(plane, np.uint8).reshape(size[1], plane.line_size)[:, : size[0]]
+        assert np.array_equal(planes[0], stored)
+    if form.endswith("420p") and size == (32, 16):
+        assert all(np.array_equal(planes[1:, y::2, x::2], planes[1:, ::2, ::2]) for y in (0, 1) for x in (0, 1))
 
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])
