@@ -28,6 +28,7 @@ from lmms_eval_tasks.utils.data import made as made_clips
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.clips import PyavFrames, clip_seconds
 from lmms_eval_tasks.utils.data.made import (
+    GROUP_FRAMES,
     MadeClip,
     cut_part,
     mask_boxes,
@@ -285,6 +286,16 @@ def test_a_cut_has_the_frames_of_its_time_and_what_follows_it_none_of_them(video
         count = cut_part(video, 0.0, end, target)
         assert shown(part_pictures(video, end, end + 3.0, LENGTH, after=True)) == list(range(count, LENGTH))[:38]
     assert part_pictures(video, 8.0, 11.0, 5, after=True) == ()
+
+
+def test_a_reader_can_begin_every_two_seconds_or_so_in_what_is_made(
+    video: Path, tmp_path: Path, store: ClipStore
+) -> None:
+    cut_part(video, 0.0, 8.0, tmp_path / "cut.mp4")
+    for made in (tmp_path / "cut.mp4", mask_boxes(video, BOXES, store).path):
+        with av.open(str(made)) as container:
+            keys = [frame.key_frame for frame in container.decode(video=0)]
+        assert [number for number, is_key in enumerate(keys) if is_key] == list(range(0, len(keys), GROUP_FRAMES))
 
 
 def test_pictures_are_spread_over_the_part_and_large_ones_made_smaller(video: Path, tmp_path: Path) -> None:
