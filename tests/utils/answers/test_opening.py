@@ -232,3 +232,18 @@ def test_a_question_of_the_models_own_ends_its_answer(question: str) -> None:
     # What is no answer before it is no turn either.
     for text in (f"It moves.\n{question}", "B\nIn question: is it?", "B\nQuestions remain."):
         assert content(text) == text
+
+
+RANKS = (("final", "correct_answer", "Final choice"), ("answer", "my_answer"), ("choice", "option", "pred", "label"))
+"""Keys of objects by what their values are taken for: those of a rank before those of the next."""
+
+
+@pytest.mark.parametrize("rank", range(len(RANKS)))
+def test_of_the_keys_of_an_object_the_one_that_names_the_answer_best_counts(rank: int) -> None:
+    for key in RANKS[rank]:
+        for other in [name for names in RANKS[rank + 1 :] for name in names] + ["explanation", "colour"]:
+            for said in ({key: "B", other: "A"}, {other: "A", key: "B"}):
+                assert read_choice(json.dumps(said), OPTIONS) == "B", said
+        # What stands below a key is said under it.
+        assert read_choice(json.dumps({"colour": "A", key: {"value": "B"}}), OPTIONS) == "B"
+    assert read_choice(json.dumps({RANKS[rank][0]: "A", RANKS[rank][-1]: "B"}), OPTIONS) is None
