@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib
 import json
 import os
@@ -35,9 +36,9 @@ from lmms_eval_tasks.utils.answers.hooks import (
     TaskSettings,
     Warn,
     doc_to_visual,
+    explain,
     is_hook,
 )
-from lmms_eval_tasks.utils.answers.opening import explain
 from lmms_eval_tasks.utils.answers.reply import Reply, Why
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
 from lmms_eval_tasks.utils.benchmark.views import View, find_view
@@ -49,7 +50,7 @@ from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manif
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
 from lmms_eval_tasks.utils.judge.client import LoggedVerdicts, check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import read_prepared
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Evaluation(RunChoices):
     absent: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     """The clips that the first rank has not found, of several ranks."""
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
+    _sets: dict[tuple[str, str], DataSet] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -108,7 +110,8 @@ class Evaluation(RunChoices):
         if (key := (benchmark, split, clips_needed)) not in self._tables:
             absent = self.absent.get((benchmark, split))
             self._tables[key] = load_table(read_card(benchmark), split, clips_needed, absent)
-        table = self._tables[key].data.table
+            self.data_set(pointer)  # of this table: another set may be prepared before the first item is graded
+        table, known = self._tables[key].data.table, self._tables[key]._fingerprint
         if subset := pointer.get("subset"):
             table = table.filter(pc.equal(table["subset"], subset))
             if not table.num_rows:
@@ -118,7 +121,15 @@ class Evaluation(RunChoices):
                 )
         table = table.append_column("split", pa.repeat(split, table.num_rows))
         asked = table["clip_present"] if clips_needed else pa.repeat(True, table.num_rows)
-        return datasets.Dataset(table.append_column("asked", asked))
+        # Without one, datasets makes one of all that the table holds.
+        fingerprint = hashlib.sha256(repr((known, split, subset, clips_needed)).encode()).hexdigest()[:16]
+        return datasets.Dataset(table.append_column("asked", asked), fingerprint=fingerprint)
+
+    def data_set(self, pointer: Pointer) -> DataSet:
+        """Return the kind of a task's prepared set: the official release, a part of it, one's own, or sample data."""
+        if (key := (pointer["benchmark"], pointer["split"])) not in self._sets:
+            self._sets[key] = read_manifest(read_card(key[0])).splits[key[1]].data_set
+        return self._sets[key]
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
         table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
@@ -385,8 +396,7 @@ class TaskState(RunningTask):
 
     @cached_property
     def data_set(self) -> DataSet:
-        """Kind of the prepared set: the official release, a part of it, a set of one's own, or sample data."""
-        return read_manifest(self.benchmark.card).splits[self.pointer["split"]].data_set
+        return self.evaluation.data_set(self.pointer)
 
     @property
     def model(self) -> Any:
@@ -433,9 +443,7 @@ class TaskState(RunningTask):
         try:
             self.evaluation.check_grading(self.pointer)
             self.evaluation.check_view(self.pointer)
-            table = self.evaluation.open_items(self.pointer)
-            _ = self.data_set  # of this table: another set may be prepared before the first item is graded
-            return self.shown.select(table)
+            return self.shown.select(self.evaluation.open_items(self.pointer))
         except InputError as error:
             raise RunStopped(str(error)) from None
 
@@ -484,9 +492,7 @@ class TaskState(RunningTask):
         text = "" if whole.missing else text
         reply = whole if whole.text == text else replace(whole, text=text)
         graded = grade(doc, reply, self)
-        record = graded.record
-        if record.answered is None or record.outcome is Outcome.UNPARSED or reply.missing or reply.cut_off:
-            record = explain(record, reply, whole.silence)
+        record = explain(graded.record, reply, whole.silence)
         if self.drawn:
             record = replace(record, drawn=self.drawn.get(doc["item_id"]))
         if not self.shows_whole:
@@ -511,7 +517,7 @@ class TaskState(RunningTask):
     def gather(self, record: Record) -> dict[str, Any]:
         """Return what lmms-eval gathers of an item: its record, and an entry for each score that it counts in."""
         is_sample = self.data_set.kind is SetKind.SAMPLE
-        gathered: dict[str, Any] = {FIRST: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))}}
+        gathered: dict[str, Any] = {FIRST: {**record.to_json(), DATA_SET: _describe(self.data_set)}}
         for metric in self.metrics:
             if metric.applies(record) and (is_sample or metric is not SAMPLE_DATA):
                 # Of a row that is one sample of its item lmms-eval would take the error for that of an item.

@@ -8,16 +8,16 @@ import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter, ascii_uppercase
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 
-from lmms_eval_tasks.utils.answers.opening import why_unread
+from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning, why_unread
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnparsedReason
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, GradedItem, Outcome, Record, UnparsedReason
 
 if TYPE_CHECKING:
     import datasets
@@ -257,6 +257,24 @@ def grader(
         return GradedItem(record)
 
     return grade
+
+
+def explain(record: Record, reply: Reply, silence: str) -> Record:
+    """Return the record of a reply with how it ended, and with why there is no answer or nothing was read.
+
+    `silence` is that of the reply as it came: of a text there may be nothing left to grade.
+    """
+    if reply.missing:
+        return replace(record, outcome=Outcome.UNSCORED, unscored_reason=reply.missing, detail=reply.detail)
+    unparsed = record.outcome is Outcome.UNPARSED
+    if unparsed or not record.detail:
+        if reply.cut_off or (record.answered is None and ends_in_reasoning(reply.text)):
+            record = replace(record, detail=CUT_OFF)
+        elif unparsed:
+            record = replace(record, detail=record.detail or silence)
+    if unparsed and not record.unparsed_reason:
+        record = replace(record, unparsed_reason=why_unread(reply))
+    return record
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from lmms_eval_tasks.utils.answers.language import breaks_off, committed, fold
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.core.patterns import late_pattern
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnparsedReason
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
@@ -234,7 +234,7 @@ def _first_turn(text: str) -> str:
     return "" if asks and begin and not bare else text[begin:]
 
 
-def _ends_in_reasoning(response: str) -> bool:
+def ends_in_reasoning(response: str) -> bool:
     """Whether marked reasoning in a response never closes, as where it used all of its tokens."""
     return _find_reasoning(_own_turn(response))[0] >= 0
 
@@ -243,27 +243,9 @@ def why_unread(reply: Reply) -> UnparsedReason | None:
     """Why there is nothing to read in a reply, whatever is asked; None where there is something."""
     if not reply.text.strip():
         return UnparsedReason.EMPTY
-    if reply.cut_off or _ends_in_reasoning(reply.text):
+    if reply.cut_off or ends_in_reasoning(reply.text):
         return UnparsedReason.CUT_OFF
     return None if _NO_CONTENT.sub("", answer_part(reply.text)[0]) else UnparsedReason.EMPTY
-
-
-def explain(record: Record, reply: Reply, silence: str) -> Record:
-    """Return the record of a reply with how it ended, and with why there is no answer or nothing was read.
-
-    `silence` is that of the reply as it came: of a text there may be nothing left to grade.
-    """
-    if reply.missing:
-        return replace(record, outcome=Outcome.UNSCORED, unscored_reason=reply.missing, detail=reply.detail)
-    unparsed = record.outcome is Outcome.UNPARSED
-    if unparsed or not record.detail:
-        if reply.cut_off or (record.answered is None and _ends_in_reasoning(reply.text)):
-            record = replace(record, detail=CUT_OFF)
-        elif unparsed:
-            record = replace(record, detail=record.detail or silence)
-    if unparsed and not record.unparsed_reason:
-        record = replace(record, unparsed_reason=why_unread(reply))
-    return record
 
 
 def _find_reasoning(text: str) -> tuple[int, int, int]:
