@@ -72,8 +72,7 @@ class EqualRequests(AskingStage):
             if (task, split) not in tables:
                 tables[task, split] = state.shown.answered_items(self._model.task_dict[task][split])
             item = tables[task, split](doc_id)
-            shown = sorted(item.shown.items()), list(map(str, item.files)), sorted(generation.items(), key=str)
-            asked = repr((task, split, request.args[0], sample_of(request), shown))
+            asked = repr((task, split, request.args[0], sample_of(request), item.files, item.shown, generation))
             return hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()
 
         return list(map(key_of, requests))
