@@ -35,6 +35,9 @@ JUDGES = "MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL AZURE_API_KEY AZU
 PROXIES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
 
 
+# Nothing that is imported or collected is garbage: looking for some takes a sixth of the time until the first test.
+gc.disable()
+
 LONG = ("host", "model", "browser", "slow")
 """Marks of tests that take long, the longest first."""
 
@@ -59,6 +62,8 @@ def pytest_collection_finish() -> None:
     """What is imported and collected stays: without this every search for garbage goes through millions of objects."""
     gc.collect()
     gc.freeze()
+    gc.enable()
+    gc.set_threshold(10_000)
 
 
 def pytest_unconfigure() -> None:

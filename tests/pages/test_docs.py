@@ -55,9 +55,14 @@ def check_command(words: Sequence[str]) -> bool:
     return True
 
 
+@cache
+def own_commands() -> Any:
+    return typer.main.get_command(app)
+
+
 def check_own_command(words: list[str]) -> None:
     """The command exists and its words parse; nothing is run."""
-    command: Any = typer.main.get_command(app)
+    command: Any = own_commands()
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
     command.make_context(command.name, words, resilient_parsing=False)
