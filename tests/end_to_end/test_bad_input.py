@@ -143,7 +143,9 @@ def test_responses_that_are_none_count_as_unparsed(sample_world: SampleWorld, tm
     """Of one benchmark there is no response, of the other empty, long and binary ones."""
     said = ["", "   ", "A or B " * 15_000, "\x00\x01\ufffd\x7f" * 1000, "<think>" * 10_000, "{" * 20_000]
     ids = pyarrow.parquet.read_table(sample_world.home / "mvp" / "mini.parquet")["item_id"].to_pylist()
-    lines = [json.dumps({"id": item, "response": said[n % len(said)]}) + "\n" for n, item in enumerate(ids)]
+    # The longest take a second each.
+    responses = [*said, *[""] * (len(ids) - len(said))]
+    lines = [json.dumps({"id": one, "response": text}) + "\n" for one, text in zip(ids, responses, strict=True)]
     (tmp_path / "garbage.jsonl").write_text("".join(lines), encoding="utf-8")
     replay = ("--model", "replay", "--model_args", f"predictions={tmp_path / 'garbage.jsonl'},missing=unparsed")
     run = run_host(*replay, "--tasks", f"{TASK},mvp_mini", home=sample_world.home, out=tmp_path / "out")

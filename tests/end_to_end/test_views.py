@@ -86,14 +86,31 @@ def read_received(folder: Path, task: str, document: int) -> tuple[str, list[NDA
         return str(shown["text"]), pictures, videos
 
 
-@pytest.mark.parametrize(("model", "ranks"), first_by_day([("qwen_on_cpu_ranks", 1), ("qwen_chat_on_cpu_ranks", 2)]))
+def named_views(home: Path, which: str) -> list[str]:
+    """The tasks of `every` view of every benchmark, of those of the `first` benchmark, or of `each` view once, of all
+    benchmarks in turn."""
+    tasks = tasks_with_views(home)
+    views: dict[str, list[Task]] = {}
+    for task in tasks[:1] if which == "first" else tasks:
+        for view in (*task.kind.views, "single_frame_random3"):
+            views.setdefault(view, []).append(task)
+    if which == "each":
+        views = {view: [having[turn % len(having)]] for turn, (view, having) in enumerate(views.items())}
+    return [f"{task.name}_{view}" for view, having in views.items() for task in having]
+
+
+@pytest.mark.parametrize(
+    ("model", "ranks", "which"),
+    first_by_day(
+        [("qwen_on_cpu_ranks", 1, "each"), ("qwen_on_cpu_ranks", 1, "every"), ("qwen_chat_on_cpu_ranks", 2, "first")]
+    ),
+)
 def test_a_model_receives_what_the_view_shows_and_nothing_else(
-    model: str, ranks: int, captions: Path, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
+    model: str, ranks: int, which: str, captions: Path, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    """An item of every view of every benchmark in lmms-eval's simple adapter, and two of one in its chat adapter."""
+    """An item of each view in lmms-eval's simple adapter, and two of each in its chat adapter."""
     home, received, different = sample_world.home, tmp_path / "received", 0
-    viewed = tasks_with_views(home)[: None if ranks == 1 else 1]
-    tasks = [f"{task.name}_{view}" for task in viewed for view in (*task.kind.views, "single_frame_random3")]
+    tasks = named_views(home, which)
     env = {
         "LMMS_EVAL_TASKS_JUDGE": "none",
         "LMMS_EVAL_TASKS_CAPTIONS": str(captions),
