@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from by_day import first_by_day
 from expected import Expected
 from host_run import HostRun, SampleWorld, own_command, qwen_arguments, run_host
 from model_server import model_server
@@ -115,7 +116,7 @@ def test_a_clip_that_cannot_be_decoded_costs_its_own_items_alone(
     assert again.score(TASK, "unscored_rate") == 0 and again.score(TASK, "single_accuracy") == 100
 
 
-@pytest.mark.parametrize("model", ["qwen2_5_vl", "openai", "async_openai"])
+@pytest.mark.parametrize("model", first_by_day(["qwen2_5_vl", "openai", "async_openai"]))
 def test_an_adapter_of_lmms_eval_goes_on_without_a_clip_that_cannot_be_decoded(
     model: str, damaged_home: tuple[Path, set[str]], tiny_qwen: Path, tmp_path: Path
 ) -> None:
