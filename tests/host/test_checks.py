@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,6 @@ from refusals import refusal
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.manager import VIEW, find_pointers
-from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.model.identity import (
     HARDWARE,
     SOFTWARE,
@@ -208,9 +208,9 @@ def test_a_model_knows_its_arguments_and_one_that_needs_gpus_in_several_processe
 
 def test_packages_that_are_required_and_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["torch>=2", "not-there-1[all]>1; python_version > '3'", "not-there-2 ; extra == 'dev'", "json>=1", "no"]
-    monkeypatch.setattr(identity.metadata, "requires", lambda _: required)
+    monkeypatch.setattr(metadata, "requires", lambda _: required)
     assert missing_requirements() == ["not-there-1", "no"]
-    monkeypatch.setattr(identity.metadata, "requires", lambda _: None)
+    monkeypatch.setattr(metadata, "requires", lambda _: None)
     assert missing_requirements() == []
 
 
@@ -241,7 +241,7 @@ def test_our_tasks_below_a_tag_a_group_or_alone_are_found_by_their_files() -> No
     task = registry().find_task("causalvqa_paired")
     assert task is not None
     folder = task.benchmark.folder
-    index = {
+    index: dict[str, dict[str, Any]] = {
         "tag": {"type": "tag", "yaml_path": -1, "task": ["group", "theirs", "tag"]},
         "group": {"type": "group", "yaml_path": -1, "task": ["causalvqa_paired", {"task": "inline"}]},
         "causalvqa_paired": {"type": "task", "yaml_path": str(folder / "causalvqa_paired.yaml")},

@@ -33,7 +33,7 @@ from lmms_eval_tasks.yocausal import card, hooks
 from lmms_eval_tasks.yocausal.benchmark import panels
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.hooks import PairFields
-from lmms_eval_tasks.yocausal.result_file import LABELS, build_result, check
+from lmms_eval_tasks.yocausal.result_file import build_result, check
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
 SCORES = registry().tasks["yocausal"].kind.metrics
@@ -175,7 +175,7 @@ def test_the_result_file_and_what_a_run_ends_with(
     assert checked.against is table and checked.checked.endswith(f"and the pairs against {table}")
     assert checked.notes[-1].startswith("Incomplete: 1 of 6")
     assert not any("other labels" in note for note in checked.notes)
-    others = [{**row, LABELS[0]: "another"} if number in (0, 2) else row for number, row in enumerate(rows)]
+    others = [{**row, card.LABELS[0]: "another"} if number in (0, 2) else row for number, row in enumerate(rows)]
     relabelled = check(file, {"test": Table("test", others, WHOLE)}, True, issues)
     assert "Pairs with other labels than the prepared table: 2." in relabelled.notes
     unprepared = check(file, {}, True, issues)

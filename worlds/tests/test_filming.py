@@ -94,8 +94,8 @@ def test_a_clip_has_the_frames_of_its_scene_in_its_direction_or_of_what_it_break
         def frames(self, poses: Sequence[Any]) -> list[int]:
             return list(range(len(poses)))
 
-        def sights(self, poses: Sequence[Any]) -> str:
-            return f"{len(poses)} of {self.name}"
+        def sights(self, poses: Sequence[Any]) -> list[str]:
+            return [f"{len(poses)} of {self.name}"]
 
     monkeypatch.setattr("lmms_eval_worlds.physics.pictures.Filmer", Filmer)
     monkeypatch.setattr("lmms_eval_worlds.physics.violations.broken_poses", lambda shown, violation: [violation] * 3)
@@ -109,7 +109,7 @@ def test_a_clip_has_the_frames_of_its_scene_in_its_direction_or_of_what_it_break
     ):
         make_clip((clip, path))
         assert path.read_text() == repr((frames, FPS, clip.digest))
-    assert filming.find_sights(shown) == f"{number} of one"
+    assert list(map(str, filming.find_sights(shown))) == [f"{number} of one"]
 
 
 def test_the_same_frames_give_the_same_bytes_and_are_hardly_changed(tmp_path: Path) -> None:
