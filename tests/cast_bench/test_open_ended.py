@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     consistency_case,
     given_parts,
     grade,
+    restore_verdicts,
 )
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
@@ -257,3 +258,30 @@ def test_a_prompt_with_options_and_a_run_without_a_judge_are_refused(
         SystemExit, match=r"Expected a prompt with question, one of cast_bench_open.*, but got 'mcq_lett"
     ):
         new_state(TASK).doc_to_text(rows[0], {"prompt": TASK})
+
+
+def test_the_verdicts_of_a_log_grade_its_answers_as_the_judge_did(tmp_path: Path) -> None:
+    class FromLog:
+        """Gives each case the verdict that the log has of it."""
+
+        def __init__(self, verdicts: Sequence[tuple[Case, Verdict[Any]]]) -> None:
+            self.left = list(verdicts)
+
+        def judge(self, case: Case) -> Verdict[Any]:
+            kept, verdict = self.left.pop(0)
+            assert kept == case
+            return verdict
+
+    responses = [RESPONSE, "", "It hits the wall."]
+    senders = [giving(9, 5, 2.5, 0), forbidden, saying("ten")]
+    judged = [
+        grade_answer(QUESTION, response, BothForms(send, tmp_path / str(number)))
+        for number, (response, send) in enumerate(zip(responses, senders, strict=True))
+    ]
+    lines = [{"record": json.loads(json.dumps(record.to_json()))} for record in judged]
+    restored = restore_verdicts(open_state(), [QUESTION] * 3, lines)
+    assert restored.settings is None and restored.verdicts is not None
+    judge: Any = FromLog(restored.verdicts)
+    assert [grade_answer(QUESTION, response, judge) for response in responses] == judged and judge.left == []
+    unjudged = [{"record": grade_answer(QUESTION, RESPONSE, None).to_json()}]
+    assert restore_verdicts(open_state(), [QUESTION], unjudged).verdicts is None

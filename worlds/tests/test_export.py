@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import called
+from expected import Expected
 from small_worlds import ball, scene
 
 from lmms_eval_tasks.api import InputError
@@ -76,3 +78,50 @@ def test_families_of_the_test_are_refused() -> None:
     with pytest.raises(InputError, match=r"Expected families, any of .*, but got nothing_like_it"):
         chosen_families(["nothing_like_it"])
     assert chosen_families(None) and not set(chosen_families(None)) & set(FAMILIES)
+
+
+def chain_of(number: int) -> Facts:
+    """Red hits green, which hits blue: without the first hit there is no second."""
+    red, green, blue = (ball(colour, x) for colour, x in (("red", -1.2), ("green", -0.4), ("blue", 0.4)))
+    hits = [
+        Event(kind="hits", time=time, body=f"{one} ball", other=f"{other} ball")
+        for time, one, other in ((0.5, "red", "green"), (1.0, "green", "blue"))
+    ]
+    held = World(intervention=Intervention(kind="freeze", bodies=["red ball"]), events=[])
+    shown = scene(red, green, blue, name=f"stack_3_{number:04d}")
+    return Facts(scene=shown, events=hits if number else [], worlds=[held] if number else [], lost_energy=0.0)
+
+
+def test_the_command_writes_scenes_about_which_something_can_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    filmed: dict[Path, list[str]] = {}
+    drawn: list[tuple[object, ...]] = []
+
+    def make(scenes: int, seed: int, progress: object, names: tuple[str, ...], folder: Path) -> list[int]:
+        folder.mkdir(parents=True)
+        drawn.append((scenes, seed, names))
+        return list(range(scenes))
+
+    monkeypatch.setattr("lmms_eval_worlds.drafts.make_drafts", make)
+    monkeypatch.setattr("lmms_eval_worlds.drafts.all_facts", lambda drafts, progress: list(map(chain_of, drafts)))
+    monkeypatch.setattr(
+        "lmms_eval_worlds.physics.filming.film",
+        lambda clips, folder, progress: filmed.update({folder: [clip.name for clip in clips]}),
+    )
+    out = tmp_path / "set"
+    words = ("worlds", "export", "countervqa", "--out", out, "--scenes", 3, "--seed", 3, "--family", "stack")
+    said = called(*words)
+    assert drawn == [(3, 3, ("stack",))] and filmed == {out / "clips": ["stack_3_0001.mp4", "stack_3_0002.mp4"]}
+    facts = (out / "scenes.json").read_text(encoding="utf-8")
+    assert sorted(path.name for path in out.iterdir()) == ["graphs.jsonl", "questions.jsonl", "scenes.json"]
+    lines = [(out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines() for name in ("graphs", "questions")]
+    assert lines[0] == [json.dumps(graph_line(scene_graph(chain_of(number))), ensure_ascii=False) for number in (1, 2)]
+    asked = [question_lines(scene_graph(chain_of(number)), np.random.default_rng([3, number])) for number in (1, 2)]
+    assert list(map(json.loads, lines[1])) == [line for questions in asked for line in questions]
+    checked = called("countervqa", "check-questions", out)
+    assert checked.endswith(f"{len(lines[1])} questions; none disagrees with its graph.\n")
+    again = called(*words, status=1)
+    monkeypatch.setattr("lmms_eval_worlds.drafts.all_facts", lambda drafts, progress: [chain_of(0)] * len(drafts))
+    nothing = called(*words[:4], tmp_path / "none", "--scenes", 2, "--family", "stack", status=1)
+    expected("\n".join([said, facts, again, nothing]))
