@@ -15,11 +15,11 @@ from commands import refusal
 from expected import Expected
 from small_worlds import Here, plain_clip, rolling
 
-from lmms_eval_tasks.api import Preparation
+from lmms_eval_tasks.api import InputError, Preparation
 from lmms_eval_tasks.api.release import as_lines, load_table
 from lmms_eval_worlds import benchmark as module
 from lmms_eval_worlds.benchmark import SetSize, prepare
-from lmms_eval_worlds.card import CARD, SPLIT
+from lmms_eval_worlds.card import CARD, FAMILIES, SPLIT
 from lmms_eval_worlds.drafts import SceneDraft, read_drafts, write_drafts
 from lmms_eval_worlds.physics import filming
 from lmms_eval_worlds.physics.filming import SceneClip
@@ -174,3 +174,30 @@ def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path)
             made.append(contents(folder))
     assert made[0] == made[1]
     assert {"manifest.json", "videos/standard/one.mp4", QUESTIONS, SCENES} <= made[0].keys()
+
+
+def test_a_seed_and_a_size_or_a_file_of_scenes_decide_what_is_drawn(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*given: object) -> Any:
+        asked.append(given)
+        raise InputError("stop")
+
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr("lmms_eval_worlds.drafts.read_drafts", stop)
+    monkeypatch.setattr(
+        "lmms_eval_worlds.drafts.make_drafts",
+        lambda scenes, seed, progress, names, folder: stop(scenes, seed, names, folder.name),
+    )
+    own = tmp_path / "own.jsonl"
+    own.write_text("")
+    for options in ({"seed": 4}, {"seed": 5, "size": SetSize.SMALL}, {}, {"scenes": own}):
+        assert refusal(prepare, Preparation(), **options) == "stop"
+    work = module.WORK
+    assert asked == [
+        (55, 4, FAMILIES, work), (3, 5, FAMILIES, work), (module.STANDARD_SCENES,), (own,),
+    ]  # fmt: skip
+    # As the option's help has it.
+    assert [size.scenes * len(FAMILIES) for size in SetSize] == [36, 660, 2640]
+    none = refusal(prepare, Preparation(), scenes=tmp_path / "none")
+    assert none == f"Worlds cannot be prepared: Expected a file of scenes, but {tmp_path / 'none'} is none."
