@@ -31,7 +31,7 @@ from lmms_eval_tasks.host.model.identity import ModelFacts
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.tasks.running import Evaluation, ShownLast, TaskRequests
 from lmms_eval_tasks.runs.saved_answers import read_responses
-from lmms_eval_tasks.utils.answers.reply import COUNTED, REASONED, Finish, Reply
+from lmms_eval_tasks.utils.answers.reply import CALLED, COUNTED, EMPTY, REASONED, Finish, Reply, describe_empty
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
@@ -416,3 +416,30 @@ def test_keys_in_a_servers_text_are_hidden_and_a_model_of_ours_has_said_what_it_
     ours = type("Ours", (Theirs,), {"__module__": "lmms_eval_tasks.models.ours"})
     assert asking.ask(Theirs(), [asking.request(0)]) == ["B, by [hidden]."]
     assert asking.ask(ours(), [asking.request(0)]) == [f"B, by {key}."]
+
+
+def test_empty_answers_are_counted_with_what_to_look_at() -> None:
+    assert describe_empty([]) is describe_empty(["the clip is torn", ""]) is None
+    assert describe_empty([EMPTY, "other"]) == "1 answer was empty; the same command asks again, once"
+    assert describe_empty([EMPTY, CALLED, EMPTY], " in one").partition("; ")[0] == (
+        "3 answers were empty in one, 1 with a tool call in its place"
+    )
+    for details, number in (([COUNTED, REASONED], ""), ([COUNTED, EMPTY], "1 of them ")):
+        assert describe_empty(details) == (
+            f"2 answers were empty, {number}although tokens were counted: the server may put them into "
+            "`reasoning_content`; see docs/api_models.md, Empty answers"
+        )
+
+
+def test_a_reply_is_kept_as_values_and_read_again() -> None:
+    whole = Reply("B", counts=TokenCounts(1, 2, 3), finish=Finish(reason="length", tools=("look",)))
+    for reply in (whole, Reply("B"), Reply("", finish=Finish(refusal="no"))):
+        read = Reply.from_json(json.loads(json.dumps(reply.to_json())), TokenCounts)
+        assert (read.text, read.counts, read.finish) == (reply.text, reply.counts, reply.finish)
+    assert Reply("B").to_json() == {"text": "B", "tokens": None}
+    for wrong, error in (({"text": 3, "tokens": None}, TypeError), ({"text": "B"}, KeyError)):
+        with pytest.raises(error):
+            Reply.from_json(wrong, TokenCounts)
+    blocked = Reply.of_response("[SAFETY_BLOCKED:finish_reason=2]")
+    assert blocked.silence == "" and not blocked.is_plain and Reply("B").is_plain and not Reply("B").used_all().is_plain
+    assert [Reply(text).is_answer for text in ("B", " ", "")] == [True, False, False]

@@ -26,6 +26,8 @@ from lmms_eval_tasks.utils.people.inquiries import decide
 QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000, ("A", "B")) for n in range(4) for v in (0, 1)]
 PLAN = make_plan("causalvqa", "test", QUESTIONS, Shares(4, 2, 1))
 REVIEWED = make_plan("causalvqa", "debug", QUESTIONS, Shares(4, 2, 0), mode="review")
+RATED = make_plan("countervqa", "test", QUESTIONS, Shares(4, 2, 0), mode="difficulty")
+REVISED = make_plan("cast_bench", "test", QUESTIONS, Shares(4, 2, 0), mode="revise")
 CHECK = next(row for row in PLAN.by_annotator["a001"] if row.attention)
 
 
@@ -61,6 +63,9 @@ IMPOSSIBLE: list[tuple[Plan, dict[str, Any]]] = [
     (REVIEWED, {"choice": "A", "flags": ["d"]}),
     (REVIEWED, {"choice": "A", "flags": ["e"], "kind": "planning"}),
     (REVIEWED, {"choice": "A", "flags": [], "start": 2, "end": 1}),
+    (RATED, {"ratings": {"difficulty": "4"}}),
+    (RATED, {"ratings": {"difficulty": "6", "grounded": "no"}}),
+    (REVISED, {"question": "Why?", "options": ["left"], "entries": [], "discarded": False}),
 ]
 
 
@@ -75,7 +80,8 @@ def test_files_that_do_not_fit_and_answers_that_no_page_could_give_are_refused(
     for number, (plan, given) in enumerate(IMPOSSIBLE):
         file = {**answers("a001", plan), "answers": [{"place": 1, "seconds": 1.0, **given}]}
         said.append(refusal(read, plan, write(tmp_path / f"{number}", a=file)))
-    expected("\n\n".join(said))
+    (tmp_path / "none").mkdir()
+    expected("\n\n".join([*said, *(refusal(read, PLAN, tmp_path / name) for name in ("none", "none.json"))]))
 
 
 @pytest.mark.parametrize("check", ["wrong", "null", "left out"])
