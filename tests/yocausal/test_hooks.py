@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import refusals
 from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,6 +183,36 @@ def test_the_result_file_and_what_a_run_ends_with(
     assert unprepared.against is None and unprepared.checked.endswith("no ids: the data is not prepared here")
     steps = {"total_accumulated_loss": 1.0, "step_losses": {"100": 1.0, "200.5": 1.0}}
     assert pairs[0]["forward_metrics"] == steps and pairs[4]["forward_metrics"]["total_accumulated_loss"] is None
+
+
+def test_what_does_not_follow_from_the_pairs_of_a_result_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    rows, found = gathered()
+    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, WHOLE))
+    finish(found, tmp_path)
+    file = tmp_path / "submissions" / "yocausal_results.json"
+    text = file.read_text(encoding="utf-8")
+
+    def faults(change: Callable[[Any], object]) -> str:
+        result, issues = json.loads(text), Problems()
+        change(result)
+        file.write_text(json.dumps(result), encoding="utf-8")
+        check(file, {"test": Table("test", rows, WHOLE)}, True, issues)
+        return refusals.refusal(issues.raise_if_any, "It is not valid")
+
+    changes: list[Callable[[Any], object]] = [
+        lambda result: result["per_video_results"].clear(),
+        lambda result: result["per_video_results"][0].update(id=99),
+        lambda result: result["per_video_results"][0]["comparison"].update(winner="tie"),
+        lambda result: result["per_video_results"][0]["comparison"].update(loss_diff=7.5),
+        lambda result: result["per_video_results"][0]["forward_metrics"].update(total_accumulated_loss=None),
+        lambda result: result["per_dataset_metrics"]["animal"].pop("rsi"),
+        lambda result: result["per_dataset_metrics"]["animal"].update(rsi=0.9),
+        lambda result: result["overall_metrics"].update(cci=None),
+        lambda result: result["per_dataset_metrics"].update(mineral=result["per_dataset_metrics"].pop("animal")),
+    ]
+    expected("\n\n".join(map(faults, changes)))
 
 
 def test_a_run_that_went_on_after_an_upgrade_names_every_version(
