@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -26,12 +27,13 @@ from refusals import refusal
 from stub_server import material_of
 
 from lmms_eval_tasks.construct.engine import steps as asking
-from lmms_eval_tasks.construct.engine.command import pipeline_command
+from lmms_eval_tasks.construct.engine.command import forecast_table, pipeline_command
 from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.construct.engine.running import Pipeline, RowOutcome, run_steps
 from lmms_eval_tasks.construct.engine.steps import (
     AskedReply,
     Asking,
+    Forecast,
     Form,
     Models,
     PipelineRow,
@@ -466,3 +468,30 @@ def test_replies_are_logged_in_the_order_of_the_rows_and_let_go_of_before_the_st
     (run,) = run_steps([hold_replies.given(given=given)], rows, Models(ToyConfig(), tmp_path), log)
     assert logged == [row.id for row in rows] == [row.id for row in run.left]
     assert len(given) == 200 and most < 100
+
+
+def test_what_a_build_is_expected_to_ask_and_cost_by_hand() -> None:
+    """Half of ten rows pass the first step, whose requests two models share."""
+    settings = {
+        "priced": SimpleNamespace(tokens_an_image=50, max_tokens=60, price=SimpleNamespace(input=2.0, output=10.0)),
+        "free": SimpleNamespace(tokens_an_image=0, max_tokens=1000, price=None),
+    }
+    config: Any = SimpleNamespace(role=settings.__getitem__)
+    of_rows = Forecast(requests=1.0, characters=4000, rows=2.0)
+
+    def step_of(name: str, *roles: str, forecast: Any) -> Any:
+        return SimpleNamespace(name=name, roles=roles, forecast=forecast)
+
+    both = Forecast(requests=2.0, characters=400, images=3, reply_tokens=100, rows=0.5)
+    steps = [
+        step_of("first", "priced", "free", forecast=both),
+        step_of("silent", forecast=Forecast()),
+        step_of("second", "priced", forecast=lambda rows: of_rows if len(rows) == 10 else None),
+        step_of("last", "priced", forecast=Forecast(requests=0.1)),
+    ]
+    assert forecast_table(list(range(10)), steps, config).rows == [
+        ("first", "10", "20", "3,500", "1,600", "no price"),
+        ("second", "5", "5", "5,000", "300", "0.01"),
+        ("last", "10", "1", "0", "60", "0.00"),
+        ("all", "", "26", "8,500", "1,960", "no price"),
+    ]
