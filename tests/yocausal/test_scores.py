@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from refusals import refusal
 from scipy import stats
 from yocausal_records import logged, pair_record, run
 
-from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.record import Record
@@ -160,6 +161,27 @@ def test_the_papers_correlations_stand_below_those_of_the_ranking() -> None:
     assert shown["paper, Table 6 LikePhys"] == ["10", "0.5111", "0.0466", "N/A", "N/A"]
     assert shown["paper, Table 6 Number of parameters"] == ["13", "N/A", "N/A", "0.6880", "0.0093"]
     assert shown["rank parameters"][0] == "13"
+
+
+@pytest.mark.usefixtures("hundred_columns")
+def test_the_command_ranks_runs_and_compares_those_of_both_prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    """One run is of the sample, and of fewer pairs, so that no published model is beside them."""
+    runs = {
+        name: replace(logged(tmp_path / name, model, prompt, wins), notes=("it is old",))
+        for name, model, prompt, wins in (
+            ("forward", "both", "forward", "++-+"), ("null", "both", "null", "+---"),
+            ("other", "one", "forward", "+++-"),
+        )
+    }  # fmt: skip
+    records = {"yocausal": runs["other"].records["yocausal"][:3]}
+    runs["other"] = replace(runs["other"], sets={"yocausal": DataSet(kind=SetKind.SAMPLE)}, records=records)
+    monkeypatch.setattr("lmms_eval_tasks.yocausal.ranking.read_run", lambda path: runs[path.name])
+    expected(printed("yocausal", "rank", *runs, "--published"))
+    by_labels = ("--labels", labels(tmp_path / "labels" / "gpt.jsonl", "+?-+"))
+    expected(printed("yocausal", "rank", "forward", *by_labels))
+    assert refusal(rank_runs, []) == "Expected runs to rank, but got none; those with prompt=null are not ranked."
 
 
 def labels(path: Path, causal: str) -> Path:
