@@ -283,3 +283,22 @@ def test_times_as_the_official_code_reads_them() -> None:
 def test_no_time_raises_and_all_fit_in_an_int64(value: object) -> None:
     seconds = [official_seconds(value), official_key(value)[1], official_truth_key(value)[1]]
     assert all(isinstance(second, int) and 0 <= second <= LAST_SECOND for second in seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "key", "truth_key"),
+    [
+        ("05:07", 307, "05:07", "05:07"),
+        ("1:2", 62, "01:02", "01:02"),
+        ("01:02:03", 3723, "62:03", "62:03"),
+        ("01:02:03:04", 3723, "01:02:03:04", "00:04"),
+        ("00:05.5", 305, "00:05.5", "00:05.5"),
+        ("12.9", 12, "00:12", "00:12"),
+        ("t 9", 9, "t 9", "t 9"),
+        ("x", 0, "x", "x"),
+    ],
+)
+def test_times_are_read_as_the_official_functions_say(text: str, seconds: int, key: str, truth_key: str) -> None:
+    """Worked by hand from `to_seconds`, `prediction_time_to_mmss` and `normalize_time_key`."""
+    assert official_seconds(text) == seconds and official_key(text)[0] == key
+    assert official_truth_key(text) == (truth_key, official_seconds(truth_key))
