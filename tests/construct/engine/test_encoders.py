@@ -14,6 +14,7 @@ import pytest
 from expected import Expected
 from judge_server import Fail, Give, JudgeServer, nobody
 from refusals import refusal
+from scipy.sparse import csr_matrix
 
 from lmms_eval_tasks.construct.engine.encoders import (
     TFIDF,
@@ -46,6 +47,27 @@ def test_the_default_encoder_finds_what_texts_have_in_common() -> None:
     assert np.allclose(alike, alike.T)
     assert alike[0, 1] > 0.2 and alike[2, 3] > 0.1
     assert alike[0, 2] == alike[0, 4] == 0.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("length", [0.01, 1.0, 40.0])
+def test_likeness_is_of_directions_whatever_the_length_of_a_vector(length: float, sparse: bool) -> None:
+    directions = {"east": [1.0, 0.0], "north": [0.0, 1.0], "north-east": [1.0, 1.0], "none": [0.0, 0.0]}
+
+    def encode(texts: Sequence[str]) -> Any:
+        vectors = length * np.array([directions[text] for text in texts])
+        return csr_matrix(vectors) if sparse else vectors
+
+    encoded = encode_texts([*directions, "east"], SentenceEncoder("by hand", encode))
+    half = np.sqrt(0.5)
+    assert encoded.similarities(["east", "north-east"], list(directions)) == pytest.approx(
+        np.array([[1.0, 0.0, half, 0.0], [half, half, 1.0, 0.0]])
+    )
+    # Of two directions at a right angle the mean lies between them.
+    assert encoded.outlier_scores(["east", "north"]) == pytest.approx([1 - half, 1 - half])
+    assert encoded.outlier_scores(["none"]) == pytest.approx([1.0]) and encoded.outlier_scores([]).shape == (0,)
+    with pytest.raises(ValueError, match=r"^Expected 2 vectors of by hand, but got 1\.$"):
+        encode_texts(["east", "north"], SentenceEncoder("by hand", lambda texts: encode(texts[:1])))
 
 
 def test_a_server_is_asked_once_for_each_text_and_again_where_it_fails(tmp_path: Path) -> None:
