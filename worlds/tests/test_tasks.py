@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -99,6 +100,28 @@ def test_what_questions_are_about_has_a_score_of_its_own(subset: str, score: str
         said = [(row, oracle(row) if row["aspect"] == right else "None of them.") for row in rows_of(subset)]
         found = task.scores([task.record(row, text) for row, text in said])
         assert {aspect: found[f"{score}_{aspect}"] for aspect in aspects} == {**dict.fromkeys(aspects, 0), right: 100}
+
+
+@pytest.mark.parametrize(
+    ("subset", "score", "column"),
+    [
+        ("minimal", "pair_accuracy", "start"),
+        ("minimal", "single_accuracy", "start"),
+        ("paired", "pair_accuracy", "depth"),
+        ("perception", "single_accuracy", "depth"),
+    ],
+)
+def test_starts_and_depths_have_scores_of_their_rows_alone(subset: str, score: str, column: str) -> None:
+    task, records = Rehearsal(subset), grade(subset, oracle)
+    values = {record.stratum[column] for record in records}
+    for right in values:
+        kept = [
+            record if record.stratum[column] == right else replace(record, outcome=Outcome.WRONG) for record in records
+        ]
+        found = task.scores(kept)
+        assert {value: found[f"{score}_{column}_{value}"] for value in values} == {
+            **dict.fromkeys(values, 0), right: 100,
+        }  # fmt: skip
 
 
 def test_records_say_of_which_scene_and_step_they_are() -> None:
