@@ -22,6 +22,7 @@ def below(*folders: Path) -> set[Path]:
     return found
 
 
+@pytest.mark.slow
 def test_all_are_reached_without_a_change_or_from_what_all_import() -> None:
     assert reached_from() == EVERY
     assert len(reached_from("lmms_eval_tasks/utils/core/text.py")) > 0.9 * len(EVERY)
@@ -34,12 +35,14 @@ def test_a_module_reaches_those_that_import_it_and_those_of_its_folder() -> None
     assert below(TESTS / "cli") <= reached_from("lmms_eval_tasks/cli/report.py")
 
 
+@pytest.mark.slow
 def test_a_benchmark_reaches_its_tests_and_those_of_all_benchmarks() -> None:
     for name in ("benchmark.py", "mvp_mini.yaml", "published.json"):
         assert below(OF_BENCHMARKS, TESTS / "mvp") <= reached_from(f"lmms_eval_tasks/mvp/{name}") < EVERY
     assert below(OF_BENCHMARKS, WORLDS) <= reached_from("worlds/lmms_eval_worlds/card.py") < EVERY
 
 
+@pytest.mark.slow
 def test_pages_and_files_of_tests_reach_what_reads_them() -> None:
     assert reached_from("docs/views.md", "examples/demo.sh") == below(OF_PAGES)
     assert reached_from("tests/board/test_board.py") == {TESTS / "board" / "test_board.py"}

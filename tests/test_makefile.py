@@ -83,6 +83,7 @@ def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
     assert "worlds" not in make(checkout, "expected", "PATHS=cli/test_cli.py")[0]
 
 
+@pytest.mark.slow
 def test_the_newest_versions_are_tested_in_an_environment_that_is_made_anew(checkout: Path) -> None:
     for _ in range(2):
         calls = make(checkout, "newest", "NEWEST_VENV=.venv")

@@ -114,6 +114,7 @@ def test_a_task_is_shown_alone_where_it_is_asked_for(run: ScoredRun) -> None:
         tables_of([grouped], only="yocausal")
 
 
+@pytest.mark.slow
 def test_the_terminal_has_ranks_ties_and_published_scores_apart(
     tmp_path: Path, written: Path, expected: Expected
 ) -> None:

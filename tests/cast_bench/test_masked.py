@@ -62,6 +62,7 @@ def test_a_box_is_black_up_to_the_annotated_seconds_beside_its_own_within_its_sp
     assert black("[]", subject["evidence"]) == []
 
 
+@pytest.mark.slow
 def test_the_subject_of_a_set_made_here_is_black_while_the_question_is_about_it(home: Path, tmp_path: Path) -> None:
     """The file of roles gives it its boxes; a release, which has no such file, names no subject."""
     question = released()
@@ -83,6 +84,7 @@ def test_the_subject_of_a_set_made_here_is_black_while_the_question_is_about_it(
         assert Path(shown) == mask_boxes(clip, timed_boxes(asked), ClipStore(home / "views", 1 << 30)).path
 
 
+@pytest.mark.slow
 def test_the_view_asks_with_an_added_option_about_the_masked_clip(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ def test_gemini_read_as_pixels_is_what_the_official_evaluator_gives() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize("model", FILES)
 def test_boxes_are_suspected_where_they_are_written_otherwise_and_nowhere_else(model: str, sized: bool) -> None:

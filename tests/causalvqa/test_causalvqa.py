@@ -31,6 +31,7 @@ from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 pytestmark = pytest.mark.usefixtures("home")
 
 
+@pytest.mark.slow
 def test_both_splits_from_every_shape_of_the_release(tmp_path: Path, expected: Expected) -> None:
     other = {**QUESTION, "qid": "q0", "type": "Descriptive", "difficulty": "med"}
     release = write_causalvqa(tmp_path, "debug", [QUESTION, other])
@@ -106,6 +107,7 @@ TEXTS = st.text(st.characters(blacklist_characters="|", blacklist_categories=("C
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.integers(0).map(str), TEXTS, min_size=2, max_size=26), st.sampled_from(["", " "]), st.text())
 def test_choices_are_read_back_and_any_others_are_a_sentence(options: dict[str, str], gap: str, text: str) -> None:
     joined = "|".join(f"{gap}{number}{gap}.{gap}{text}{gap}" for number, text in options.items())

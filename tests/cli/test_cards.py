@@ -57,6 +57,7 @@ def shown(command: str, *arguments: str | Path) -> list[str]:
     return lines[start:]
 
 
+@pytest.mark.slow
 def test_a_report_ends_with_what_the_run_was_made_with(expected: Any) -> None:
     applying = hazards(first_clip_frames=APPLIES, of_another_version=APPLIES)
     parts = [
@@ -70,6 +71,7 @@ def test_a_report_ends_with_what_the_run_was_made_with(expected: Any) -> None:
     assert ["video_as_images", *DOES_NOT_APPLY.split()] in [line.split() for line in whole]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["report", "compare"])
 def test_runs_that_differ_in_what_matters_are_said_to(command: str, expected: Any) -> None:
     moved = changed(frames={"frames": 32}, model={"name": "internvl3"}, software={"torch": "2.14.0"}, run={"limit": 8})

@@ -238,6 +238,7 @@ COMMANDS: dict[str, tuple[Callable[[], list[Any]], str]] = {
 """How a command is called, and what it warns of."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_format_has_the_same_numbers_their_warnings_and_what_they_stand_on(
     name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

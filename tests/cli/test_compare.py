@@ -101,6 +101,7 @@ def test_runs_that_cannot_be_compared(expected: Any, tmp_path: Path) -> None:
     expected("".join(refusal("compare", *words) for words in refused))
 
 
+@pytest.mark.slow
 def test_each_kind_of_task_is_compared_by_its_own_scores(tmp_path: Path) -> None:
     def runs(name: str, answers: Any, tasks: tuple[str, ...], *fields: dict[str, Any], **of: Any) -> list[Path]:
         first, last = fields[0], fields[-1]
@@ -148,6 +149,7 @@ def test_runs_of_one_model_are_named_by_their_folders_or_as_the_user_says(tmp_pa
     assert "Expected --name once for each of the 2 runs, all different, but got 'base'." in short
 
 
+@pytest.mark.slow
 def test_a_page_of_two_runs_has_the_same_table_and_one_of_many_compares_with_the_first(tmp_path: Path) -> None:
     one, two = write_run(tmp_path / "weak", weak()), write_run(tmp_path / "strong", strong(), version="2-A")
     written = json.loads(printed("compare", one, two, "--format", "json"))["tables"][0]

@@ -55,6 +55,7 @@ def test_a_table_with_difficulties_is_compared_and_disputed_questions_are_left_o
     expected("\n".join(texts))
 
 
+@pytest.mark.slow
 def test_runs_beside_people(expected: Any) -> None:
     """The worked example; its figures are worked out in tests/pages/test_page_commands.py."""
     runs = [write_example_run(Path(name), answers) for name, answers in (("one", FIRST), ("two", SECOND))]
@@ -102,6 +103,7 @@ def test_what_cannot_be_used(expected: Any) -> None:
     expected("\n".join(one.err for one in done))
 
 
+@pytest.mark.slow
 def test_a_page_shows_what_people_and_runs_share() -> None:
     runs = [write_example_run(Path(name), answers) for name, answers in (("one", FIRST), ("two", SECOND))]
     # A run whose answers were kept and not scored has no place on the page.

@@ -35,6 +35,7 @@ PIECES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", SETS)
 @pytest.mark.parametrize("with_question", [False, True])
 def test_the_reader_agrees_with_the_labels(answers: list[dict[str, str]], with_question: bool) -> None:
@@ -73,11 +74,13 @@ def test_the_question_tells_which_outcome_is_stated() -> None:
         assert read_verdict("It would have missed.", question) == verdict
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join)))
 def test_it_never_raises(text: str) -> None:
     assert read_verdict(text) in (YES, NO, UNCLEAR)
 
 
+@pytest.mark.slow
 def test_of_a_loop_both_ends_are_read() -> None:
     for text in ("a.\n" * 5_000, "a. " * 5_000, "a " * 5_000, "1/" * 5_000):
         sentences = split_sentences(text)

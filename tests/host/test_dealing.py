@@ -66,6 +66,7 @@ def loads(deal: Deal, questions: Questions, lengths: Lengths) -> list[float]:
     return costs
 
 
+@pytest.mark.slow
 @given(QUESTIONS, LENGTHS, st.integers(1, 8), st.randoms())
 def test_every_question_and_every_clip_go_to_one_rank_and_shares_are_even(
     questions: Questions, lengths: Lengths, ranks: int, random: Any
@@ -134,6 +135,7 @@ def table_of(rows: Rows, measured: bool = True) -> pa.Table:
     return made.append_column(CLIP_SECONDS, seconds) if measured else made
 
 
+@pytest.mark.slow
 @given(ROWS, st.integers(1, 7), st.booleans())
 def test_clips_and_groups_are_whole_and_every_row_is_in_one_part(rows: Rows, parts: int, measured: bool) -> None:
     dealt = deal_rows(TWO_CLIPS, table_of(rows, measured), parts)
@@ -143,6 +145,7 @@ def test_clips_and_groups_are_whole_and_every_row_is_in_one_part(rows: Rows, par
     assert dealt == deal_rows(TWO_CLIPS, table_of(rows, measured), parts)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(20, 300), min_size=1, max_size=60), st.integers(1, 7))
 def test_parts_differ_by_no_more_than_the_longest_clip(lengths: list[float], parts: int) -> None:
     # Two questions about each clip.

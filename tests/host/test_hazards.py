@@ -148,6 +148,7 @@ def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested
     assert nobody[NOT_KNOWN][f"{HAZARDS}.{POSITIONS[0]}"] == "which model ran is not known"
 
 
+@pytest.mark.slow
 def test_a_package_may_bring_the_module_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     assert version_of("transformers") == installed_version("transformers")
     assert version_of("a-package-that-nobody-has") is None

@@ -142,6 +142,7 @@ def picture(grey: int) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_model_in_this_process_is_shown_text_and_pictures_and_its_replies_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ def fetch(clip: Path, **sampling: Any) -> tuple[Any, dict[str, Any], float]:
     return video.numpy(), {**facts, "frames_indices": list(facts["frames_indices"])}, rate
 
 
+@pytest.mark.slow
 def test_a_reader_that_cannot_be_used_is_replaced_and_a_run_says_so(
     broken_torchcodec: str, clip: Path, table: dict[str, Any], log: list[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_what_the_user_chose_stays_or_is_refused(
         assert table["torchcodec"] is vision_process._read_video_torchcodec
 
 
+@pytest.mark.slow
 def test_by_what_adapters_read(clip: Path) -> None:
     for name in ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "llava_onevision1_5", "openai", "vllm", "litellm"):
         reader = find_reader(get_model(name), {})
@@ -189,6 +191,7 @@ def test_listed_adapters_call_their_reader(adapters: frozenset[str], called: str
     assert [name for name, source in sources.items() if not re.search(called, source)] == []
 
 
+@pytest.mark.slow
 def test_a_clip_is_read_as_the_model_will_read_it(
     home: Path, broken_torchcodec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

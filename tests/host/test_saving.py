@@ -217,6 +217,7 @@ def test_a_checkpoint_has_a_revision_and_what_it_was_trained_on(
     assert card["model"]["trained on"] is None and "cannot be used" in str(card[NOT_KNOWN]["model.trained on"])
 
 
+@pytest.mark.slow
 def test_frames_have_one_name_and_losses_say_how_they_were_measured() -> None:
     for name in FRAME_NUMBERS:
         assert card_of(SimpleNamespace(**{name: 12}), model_args="")["frames"]["frames"] == 12
@@ -347,6 +348,7 @@ GROUPED = ("mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning")
 STRATUM = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
 
 
+@pytest.mark.slow
 def test_the_last_lines_have_a_task_or_group_each_and_say_how_to_look_at_the_run(expected: Any, tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path / "weak", weak(), (DEBUG, *GROUPED), kind=SetKind.SAMPLE, stratum=STRATUM))
     run.groups["both"] = GROUPED  # type: ignore[index]

@@ -83,6 +83,7 @@ def test_a_release_with_three_splits(tmp_path: Path, expected: Expected) -> None
     assert clip_path("intphys2", heldout["clip"]).readlink() == tmp_path / "HeldOut" / f"{heldout['item_id']}.mp4"
 
 
+@pytest.mark.slow
 def test_each_way_of_naming_a_clip_and_an_archive_give_the_same(tmp_path: Path) -> None:
     digests = set()
     for column, before, after in (("filename", "", ""), ("name", "", ".mp4"), ("file_name", "Videos/", ".mp4")):

@@ -120,6 +120,7 @@ def test_official_scores_are_those_of_the_notebook(
         assert score(records, f"single_accuracy_official_{part}") == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_our_scores_by_hand(metadata: list[dict[str, str]], rows: list[Any], answers: dict[str, str]) -> None:
     records = grade_all(rows, answers)
     label = {row["name"]: "B" if "Impossible" in row["type"] else "A" for row in metadata}

@@ -159,6 +159,7 @@ def test_what_cannot_be_swept_is_refused(tmp_path: Path, home: Path, expected: E
     expected("\n".join(refused))
 
 
+@pytest.mark.slow
 def test_a_run_gets_its_setting_and_the_key_and_no_part_of_a_run(tmp_path: Path, home: Path) -> None:
     out = tmp_path / "out"
     words = ["--output_path", out, "--model_args", "model=x,api_key=made-up-key"]

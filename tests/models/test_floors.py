@@ -51,6 +51,7 @@ def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) 
     return [str(answer) for answer in model.generate_until(requests)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_every_guess_is_read_as_another_answer_and_the_floors_choose_from_them(name: str) -> None:
     state = task_state(name, JudgedEvaluation())

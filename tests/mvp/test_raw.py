@@ -413,6 +413,7 @@ def scene(raw: Raw, run: int = 1) -> Path:
     return raw["intphys"] / "dev" / "O1" / "01" / str(run) / "scene"
 
 
+@pytest.mark.slow
 def test_nine_downloads_end_in_no_missing_clip(originals: Path, raw: Raw, home: Path) -> None:
     assert set(SOURCES) == set(CLIPS)
     snapshot = str(originals / "snapshot")

@@ -143,6 +143,7 @@ def read_schema() -> dict[str, Any]:
         return dict(json.loads(wheel.read("every_eval_ever/schemas/eval.schema.json")))
 
 
+@pytest.mark.slow
 def test_the_commands_on_sharing_run_and_their_files_are_valid() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     exported_run(Path("out", "qwen"))
@@ -218,6 +219,7 @@ def is_of_study(words: list[str]) -> bool:
     return any(STUDY in word for word in words)
 
 
+@pytest.mark.slow
 def test_the_commands_on_statistics_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     for name, right in (("first", weak()), ("second", strong()), ("third", strong())):
         write_run(Path("out") / name, right, question="Which?", keys="AB")

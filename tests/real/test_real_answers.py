@@ -85,6 +85,7 @@ def with_interval(metric: Metric, parts: Iterable[Sequence[Record]]) -> str:
     return f"{score_tasks(metric, units):.1f} [{low:.1f}, {high:.1f}]"
 
 
+@pytest.mark.slow
 def test_the_page_has_what_our_readers_make_of_each_tasks_answers() -> None:
     table = table_below("A released language model")
     assert {f"`{name}`": cells(name) for name in records()} == table

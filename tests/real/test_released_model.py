@@ -22,6 +22,7 @@ STAND_INS = {
 }
 
 
+@pytest.mark.slow
 def test_every_item_that_can_be_asked_blind_is_asked_once(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,6 +222,7 @@ def test_tables_4_and_5_of_mvp(expected: Expected) -> None:
     expected(outline([*tables, *compared[1:]]) + titled(compared, "MVP, Table 4:").caption)
 
 
+@pytest.mark.slow
 def test_stages_have_means_over_runs_and_changes_of_the_same_models() -> None:
     def run(name: str, right: int) -> Run:
         return replace(mvp_run(dict.fromkeys(SUBSETS, right)), name=name)

@@ -82,6 +82,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hundred_columns: None
     return [write(Path(f"step-{step}", "tuned"), sampled(right)) for step, right in RIGHT.items()]
 
 
+@pytest.mark.slow
 def test_a_series_shows_estimates_with_intervals_and_from_how_many_groups(steps: list[Path]) -> None:
     shown = printed("report", "--series", "step=step-*", "--html", "page.html")
     table = words(shown.partition(f"{TASK}: against step; {ASKED}")[2])
@@ -108,6 +109,7 @@ def test_seeds_of_a_sample_have_their_mean_and_from_how_many_groups(steps: list[
     assert f"{TASK}: over 2 seeds; {ASKED} score" in shown and f"pair accuracy {mean:.1f}" in shown
 
 
+@pytest.mark.slow
 def test_a_page_says_it_in_signatures_and_figures_and_shows_published_figures_beside(steps: list[Path]) -> None:
     page = build_page([read_run(step) for step in steps], TASK)
     signatures = re.findall(r'<ul class="signatures">(.*?)</ul>', page, re.DOTALL)

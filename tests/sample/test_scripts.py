@@ -75,6 +75,7 @@ def test_the_cause_is_next_to_what_starts_to_move() -> None:
         assert min(near, key=lambda name: near[name]) == asked.answer and near[asked.answer] == pytest.approx(TOUCH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_scene_is_drawn_anew_from_its_code(kind: str, tmp_path: Path) -> None:
     for scene in draw(kind, "codes"):

@@ -134,6 +134,7 @@ def test_text_alone_is_worth_no_more_than_chance() -> None:
     assert rules_above_chance(asked) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_what_is_impossible_shows_in_no_frame_and_at_neither_end(condition: str) -> None:
     for camera in ("Fixed", "Moving"):

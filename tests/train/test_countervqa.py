@@ -387,6 +387,7 @@ def test_a_dry_run_says_what_each_level_can_earn_with_either_verdict(training: T
     expected("\n".join(printed))
 
 
+@pytest.mark.slow
 def test_curves_are_shown_when_a_training_ends_and_on_demand(training: Training) -> None:
     steps = [{"loss": 2.0, "global_step/max_steps": "1/3"}, {"loss": 0.5, "global_step/max_steps": "2/3"}]
     training.swift.plan(log=steps)
@@ -439,6 +440,7 @@ def test_reasoning_is_kept_where_the_verdict_is_right(training: Training, monkey
     assert facts["teacher"]["server"] == "transformers" and [len(case.images) for case in seen] == [4, 4]
 
 
+@pytest.mark.slow
 def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(training: Training) -> None:
     form, tags = "not in the form", "tags of ms-swift in it"
     for reasoning, outcome in (
@@ -474,6 +476,7 @@ def test_the_teacher_sees_frames_and_actions_and_never_the_key(training: Trainin
         assert not any(question["explanation"] in text["text"] for question in (QUESTION, ABSENT))
 
 
+@pytest.mark.slow
 def test_no_teacher_is_paid_twice_or_for_a_clip_that_is_missing_or_tested_on(training: Training) -> None:
     def fail_once(prompt: str, before: int) -> Say | Fail:
         return Fail(500) if "sneezed" in prompt and before == 0 else teach(prompt, before)

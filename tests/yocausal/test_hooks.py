@@ -116,6 +116,7 @@ def test_a_response_becomes_a_record(response: Any, outcome: str, winner: str | 
     assert {"rsi_motion_symmetric", "rsi_animal"} <= scored and "rsi_human" not in scored
 
 
+@pytest.mark.slow
 @given(st.text() | st.none() | st.integers())
 def test_nothing_that_a_model_says_raises_or_makes_up_for_missing_clips(response: Any) -> None:
     assert graded(doc(), response).outcome is Outcome.UNPARSED

@@ -128,6 +128,7 @@ def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) ->
     assert {name: round(estimates[name].value, 2) for name in table} == table and estimates["cci"] is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40))
 def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
     first, second = sum(one for one, _ in pairs), sum(other for _, other in pairs)
@@ -212,6 +213,7 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(
     assert used == {name: line["vlm_causality"] for name, line in labels.items()}
 
 
+@pytest.mark.slow
 def test_the_effect_of_the_tables_labels_needs_no_judge(release: Path) -> None:
     prepare(Preparation(), str(release))
     rows = [dict(row) for row in load_table("yocausal", "test", require_clips=False)]

@@ -113,6 +113,7 @@ def pictures(path: Path) -> NDArray[np.uint8]:
     return np.asarray(reader.get_batch(range(len(reader))).asnumpy())
 
 
+@pytest.mark.slow
 def test_own_videos_are_reversed_without_loss_and_the_same_each_time(
     videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def test_own_videos_are_reversed_without_loss_and_the_same_each_time(
     assert contents(benchmark_dir("yocausal")) == written
 
 
+@pytest.mark.slow
 def test_a_changed_video_or_length_is_written_anew(videos: Path) -> None:
     clips = []
     for seconds, frames in ((1.0, 8), (2.0, 16)):

@@ -333,6 +333,7 @@ def rebuilt(model: str) -> list[Record]:
     return drawn
 
 
+@pytest.mark.slow
 def test_tables_4_and_5_and_the_ranking_come_out_of_their_counts() -> None:
     scores = {}
     for model, facts in COUNTS["models"].items():

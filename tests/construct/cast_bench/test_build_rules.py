@@ -177,6 +177,7 @@ def test_a_clip_without_texture_does_not_shake(tmp_path: Path) -> None:
     assert measure_clip(tmp_path / "clip.mp4").shake == 0
 
 
+@pytest.mark.slow
 def test_a_steady_pan_and_a_flash_are_no_faults_but_a_cut_is(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     scene = ndimage.gaussian_filter(rng.random((120, 600)), 2)

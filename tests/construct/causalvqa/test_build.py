@@ -128,6 +128,7 @@ def build_one(clips: Path, folder: Path, row: QuestionPair, **says: Any) -> tupl
     return left, removed.get("q", "kept"), played
 
 
+@pytest.mark.slow
 def test_every_fault_is_caught_and_named(clips: Path, tmp_path: Path, expected: Expected) -> None:
     lines = []
     for name, says in FAULTS.items():

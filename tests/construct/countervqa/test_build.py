@@ -106,6 +106,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"annotations": [annotations], "links": links, "takes": takes}
 
 
+@pytest.mark.slow
 def test_a_set_of_thirty_takes_follows_from_its_links(
     given: dict[str, Any], tmp_path: Path, expected: Expected
 ) -> None:
@@ -145,6 +146,7 @@ def test_the_same_sources_give_the_same_bytes_and_a_set_can_be_a_source_of_links
     assert {question["level"] for question in questions_of(tmp_path / "without")} == {1, 2}
 
 
+@pytest.mark.slow
 def test_nothing_is_written_where_nothing_is_kept_and_a_changed_set_is_found_out(
     given: dict[str, Any], tmp_path: Path, expected: Expected
 ) -> None:
@@ -160,6 +162,7 @@ def test_nothing_is_written_where_nothing_is_kept_and_a_changed_set_is_found_out
     expected(f"{said}\n\n{refusal(check_set, file.parent)}")
 
 
+@pytest.mark.slow
 def test_the_commands_and_a_key_that_is_set(given: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "set"
     build(tmp_path / "keys", **given, candidates=3, own_rules=False)
@@ -374,6 +377,7 @@ def test_keys_that_do_not_fit_are_refused(
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_or_makes_less_leaves_the_set_whole(
     takes: dict[str, Any], tmp_path: Path, expected: Expected
 ) -> None:
@@ -460,6 +464,7 @@ def test_verifier_and_critic_are_shown_the_examples_that_are_given(tmp_path: Pat
             CounterVqaConfig.model_validate({"examples": {"verifier": wrong}})
 
 
+@pytest.mark.slow
 def test_a_pair_that_the_observer_cut_is_no_link_for_the_density_and_for_questions(
     takes: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -499,6 +504,7 @@ def test_a_pair_that_the_observer_cut_is_no_link_for_the_density_and_for_questio
     assert "`A04` and `A05` are adjacent_unlinked only if unknown pairs are no links" in message
 
 
+@pytest.mark.slow
 def test_level_three_asks_of_the_goal_that_the_model_finds_reached(
     takes: dict[str, Any], tmp_path: Path, home: Path
 ) -> None:
@@ -518,6 +524,7 @@ def test_level_three_asks_of_the_goal_that_the_model_finds_reached(
     assert problems and all(problem.startswith("unusable: the goal is not reached; ") for problem in problems)
 
 
+@pytest.mark.slow
 def test_one_model_may_verify_twice(takes: dict[str, Any], tmp_path: Path) -> None:
     def turning(asked: Asked) -> dict[str, Any]:
         """Asked again, it says the opposite."""

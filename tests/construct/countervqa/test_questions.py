@@ -98,6 +98,7 @@ def drawn_graphs(draw: st.DrawFn) -> tuple[int, set[tuple[int, int]]]:
     return number, draw(st.sets(st.sampled_from(every), max_size=14)) if every else set()
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn_graphs(), st.integers(0, 3), st.booleans(), st.none() | st.sets(st.sampled_from(FORWARD)))
 def test_every_question_follows_from_its_graph(

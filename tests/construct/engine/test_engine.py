@@ -263,6 +263,7 @@ def test_no_more_requests_are_under_way_than_a_role_allows(tmp_path: Path) -> No
     assert server.most_at_once == 5
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_stops_the_build_at_once(tmp_path: Path, expected: Expected) -> None:
     start = time.monotonic()
     with nobody() as url:
@@ -285,6 +286,7 @@ def test_the_budget_stops_a_build_which_goes_on_with_another(tmp_path: Path) -> 
         assert "0 requests were sent" in build(config, out, max_requests=0).summary
 
 
+@pytest.mark.slow
 def test_a_change_takes_the_place_of_a_key_and_replies_may_lie_in_a_shared_folder(tmp_path: Path) -> None:
     with play():
         config = configuration(tmp_path, numbers=4)
@@ -305,6 +307,7 @@ def everything(out: Path) -> dict[str, bytes]:
     return {name: data for name, data in files_of(out).items() if not name.startswith(("replies", "failed/"))}
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_or_makes_less_leaves_every_file_of_the_last_good_one(
     tmp_path: Path, expected: Expected
 ) -> None:
@@ -456,6 +459,7 @@ def test_a_step_takes_exactly_the_values_of_its_function(values: dict[str, Any])
         hold_replies.given(**values)
 
 
+@pytest.mark.slow
 def test_replies_are_logged_in_the_order_of_the_rows_and_let_go_of_before_the_step_ends(tmp_path: Path) -> None:
     given, logged, most = list[weakref.ref[Reply]](), list[str](), 0
 

@@ -136,6 +136,7 @@ def test_outlier_scores_by_hand() -> None:
     assert scores({"g": [], "h": ["east"]}, {"g": "t", "h": "t"}) == {"g": None, "h": pytest.approx(0.0)}
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.lists(st.text(max_size=12), max_size=6), max_size=4))
 def test_any_text_has_an_outlier_score(graphs: list[list[str]]) -> None:

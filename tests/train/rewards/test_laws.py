@@ -27,6 +27,7 @@ from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 GROUPS = list(read_formed())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_a_better_answer_earns_more(group: OrderedGroup) -> None:
     reward = REWARDS["graph" if group.reward == "combined" else group.reward]

@@ -105,6 +105,7 @@ def prepare_set(source: Path) -> None:
     prepare_mvp(Preparation(), source.parent / "videos", str(source))
 
 
+@pytest.mark.slow
 @SETS
 def test_what_is_tested_on_is_refused(
     swift: FakeSwift, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, expected: Expected

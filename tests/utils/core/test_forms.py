@@ -70,6 +70,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(VALUES, st.text())
 def test_what_json_has_is_read_and_no_text_raises_anything_but_a_reason(value: object, text: str) -> None:

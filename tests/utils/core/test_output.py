@@ -66,6 +66,7 @@ def columns_of_row(line: str) -> int:
     return len(re.findall(r"(?<!\\)&", line)) + 1
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.text(max_size=8), cells, cells), max_size=4), st.text(max_size=20))
 def test_no_text_breaks_a_table(rows: list[tuple[Cell, ...]], name: str) -> None:

@@ -20,6 +20,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(parts=st.lists(VALUES, min_size=1, max_size=3), cut=st.integers(0, 400))
 def test_a_file_that_is_cut_off_anywhere_keeps_its_whole_lines(

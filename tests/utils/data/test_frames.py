@@ -89,6 +89,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return find
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TRUSTED, *SURPRISING])
 def test_the_frames_that_are_asked_for_are_given_and_are_decords_where_it_is_to_be_trusted(
     name: str, make: Callable[[str], Path]

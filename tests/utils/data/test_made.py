@@ -151,6 +151,7 @@ def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path, store: ClipStore
     assert [number_of(picture) - 5 for picture in pictures_by("decord", made.path)] == list(range(34, -1, -1))
 
 
+@pytest.mark.slow
 def test_one_frame_without_loss_and_random_ones_by_seed_and_content(
     clip: Path, tmp_path: Path, store: ClipStore
 ) -> None:
@@ -223,6 +224,7 @@ def inside(second: float, size: tuple[int, int], margin: int = 0) -> NDArray[np.
     return mask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuvj420p", "yuv444p"])
 def test_the_inside_is_black_and_the_outside_as_the_codec_leaves_it(
     pixels: str, tmp_path: Path, store: ClipStore
@@ -271,6 +273,7 @@ def shown(pictures: tuple[bytes, ...]) -> list[int]:
     return [number_of(np.asarray(Image.open(io.BytesIO(picture)))) for picture in pictures]
 
 
+@pytest.mark.slow
 def test_a_cut_has_the_frames_of_its_time_and_what_follows_it_none_of_them(video: Path, tmp_path: Path) -> None:
     target = tmp_path / "cut.mp4"
     for start, end in ((0.0, 8.0), (0.0, 0.4), (2.0, 4.0), (2.09, 2.15), (5.2, 8.04), (7.93, 8)):

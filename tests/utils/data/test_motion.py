@@ -40,6 +40,7 @@ def film(shifts: list[int]) -> np.ndarray:
     return frames
 
 
+@pytest.mark.slow
 def test_motion_of_clips(tmp_path: Path) -> None:
     steady, early, still, broken = (tmp_path / f"{name}.mp4" for name in ("steady", "early", "still", "broken"))
     write_clip(steady, film(list(range(0, 48, 3))), fps=8)

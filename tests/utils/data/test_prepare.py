@@ -214,6 +214,7 @@ def test_counts_alone_make_nothing_official(name: str, monkeypatch: pytest.Monke
             assert not card.hub_id or found(card.hub_id, "5f") is SetKind.OFFICIAL
 
 
+@pytest.mark.slow
 def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
     with card_of(KNOWN):
         assert found_to_be(tmp_path, files=RELEASED) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)

@@ -22,6 +22,7 @@ from lmms_eval_tasks.utils.data.sampling import (
 SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(SIZES, st.data())
 def test_each_stratum_gets_its_share_and_a_larger_sample_takes_none_away(sizes: list[int], data: st.DataObject) -> None:
     number = data.draw(st.integers(len(sizes), sum(sizes)))

@@ -49,6 +49,7 @@ def test_each_stratum_and_all(tmp_path: Path) -> None:
     assert every == StratumStatistics((), 10, 2, 1, 1.5, 2.0, (3 * 3 + 2 + 8) / 5, 2.0, 14)
 
 
+@pytest.mark.slow
 def test_the_lengths_of_clips_are_drawn_by_type(tmp_path: Path) -> None:
     prepare(Preparation(), write_release(tmp_path))
     lengths = length_figure("causalvqa", "debug", split_statistics(read_card("causalvqa"), "debug", no_progress))
@@ -70,6 +71,7 @@ def test_the_lengths_of_clips_are_drawn_by_type(tmp_path: Path) -> None:
     assert refused.exit_code == 1 and "Expected --figures with --stats" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hundred_columns")
 def test_check_sets_them_beside_the_paper(tmp_path: Path, expected: Expected) -> None:
     """MVP's 8.1 words are a mean of candidates, and its 2,355 counts the words of questions and answers."""

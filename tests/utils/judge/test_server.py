@@ -60,6 +60,7 @@ def failed(send: Send) -> ServerError:
 # What is sent, and what is read of a reply
 
 
+@pytest.mark.slow
 def test_a_request_has_the_settings_and_the_pictures_and_a_reply_its_text() -> None:
     with JudgeServer(in_turn([Say("a cat")])) as server:
         send = connect(server.url, temperature=0.5, top_p=0.9, max_tokens=7, json_mode=True)
@@ -150,6 +151,7 @@ def test_an_address_or_key_that_is_none_is_refused_without_being_shown(
 # Failures
 
 
+@pytest.mark.slow
 def test_no_redirect_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with JudgeServer(in_turn([Say("a cat")])) as other:
@@ -182,6 +184,7 @@ def test_each_failure_says_whether_to_ask_again(expected: Expected) -> None:
     expected("\n".join(reasons))
 
 
+@pytest.mark.slow
 @examples(max_examples=50)
 @given(st.text(st.characters()) | st.from_regex(r"\w{3}, \d+ \w{3} \d+ \d+:\d+:\d+ [+-]?\w+"))
 def test_a_wait_is_read_in_seconds_or_as_a_date_and_any_other_header_is_none(text: str) -> None:
@@ -208,6 +211,7 @@ def test_a_port_where_nobody_was_is_not_tried_again_and_one_where_somebody_was_i
 # Proxies
 
 
+@pytest.mark.slow
 def test_a_proxy_gets_its_own_login_and_no_proxy_names_what_is_reached_without_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -259,6 +263,7 @@ def test_a_proxy_of_socks_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b"models.example" in asked[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate, and is not installed")
 def test_the_variable_of_certificates_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A certificate of 127.0.0.1 that nobody else signed.
@@ -285,6 +290,7 @@ def test_the_variable_of_certificates_is_followed(tmp_path: Path, monkeypatch: p
 # Bounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_reply_is_taken_up_to_a_bound_unpacked_or_not(packed: bool) -> None:
     def give(size: int) -> Give:

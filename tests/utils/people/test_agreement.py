@@ -96,6 +96,7 @@ FLAG = st.booleans()
 with_people = partial(run_with_people, run=0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(FLAG, st.lists(FLAG, min_size=1, max_size=4)), min_size=2, max_size=20))
 def test_it_is_cohens_kappa_of_all_pairs_of_observers_of_which_every_item_counts_once(
@@ -159,6 +160,7 @@ def test_the_interval_is_of_groups_and_what_has_no_score_or_no_second_person_is_
     assert (there.kappa, there.agreement, there.bounds) == (back.kappa, back.agreement, back.bounds)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.lists(FLAG, min_size=1, max_size=4), st.tuples(FLAG, FLAG, FLAG)), min_size=2, max_size=25)

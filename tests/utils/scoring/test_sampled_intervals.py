@@ -129,6 +129,7 @@ def test_the_interval_narrows_to_nothing_as_the_sample_grows_to_the_whole(metric
     assert widths[2] < (scored(metric, infinite).high - scored(metric, infinite).low) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "number"),
     [(PAIRS, 20), (PAIRS, 60), (SINGLE, 60), (MACRO, 200)],
@@ -144,6 +145,7 @@ def test_intervals_hold_the_score_of_the_whole(metric: Metric, number: int) -> N
     assert sum(one.value for one in found) / len(found) == pytest.approx(whole, abs=1.5)
 
 
+@pytest.mark.slow
 def test_a_sample_and_a_whole_run_are_compared_on_their_common_groups() -> None:
     first, second = made(), made(seed=1)
     whole = compare_records({"task": first}, {"task": second}, [SINGLE]).differences[0]

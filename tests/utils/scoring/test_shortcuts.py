@@ -92,6 +92,7 @@ ITEM = st.permutations(OPTIONS).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(ITEM, ITEM), min_size=1, max_size=5).map(
