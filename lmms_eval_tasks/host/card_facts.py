@@ -46,7 +46,16 @@ from lmms_eval_tasks.runs.run_card import (
 )
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments
+from lmms_eval_tasks.utils.core.text import (
+    JUDGE,
+    MISSING,
+    PREFIX,
+    PROMPT,
+    hide_forms,
+    hide_secrets,
+    parse_arguments,
+    secret_forms,
+)
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.judge.client import read_settings
@@ -468,9 +477,11 @@ def gather(results: Mapping[str, Any], run: FinishedRun) -> Sections:
         "hardware": hardware_facts(ended),
         "settings": variables(),
     }
+    secrets = secret_forms(os.environ)
     return {
         section: {
-            name: hide_secrets(value, os.environ) if isinstance(value, str) else value for name, value in fields.items()
+            name: hide_secrets(hide_forms(value, secrets), {}) if isinstance(value, str) else value
+            for name, value in fields.items()
         }
         for section, fields in card_of(facts).items()
     }
