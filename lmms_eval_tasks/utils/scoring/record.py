@@ -337,7 +337,7 @@ def record_form(**narrowed: Any) -> Any:
 
 
 def _as_record(read: Any) -> Record:
-    values = {name: getattr(read, name) for name in type(read).model_fields if name != "data_set"}
+    values = {name: value for name, value in vars(read).items() if name != "data_set"}
     return Record(**values | {"samples": tuple(values.get("samples", ()))})
 
 
