@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import refusals
 from cast_bench import answer_with_truth, row, write_release
 from commands import printed, refusal
 from expected import Expected
@@ -82,6 +83,39 @@ def test_the_subject_of_a_set_made_here_is_black_while_the_question_is_about_it(
         (shown,) = state.doc_to_visual(asked)
         clip = clip_path("cast_bench", asked["clip"])
         assert Path(shown) == mask_boxes(clip, timed_boxes(asked), ClipStore(home / "views", 1 << 30)).path
+
+
+BOX = "[4, 8, 20, 24]"
+
+
+@pytest.mark.parametrize(
+    ("subject", "boxes", "fault"),
+    [
+        ("man", {"0": BOX, "999999999": BOX}, ""),
+        ("man", {"1000000000": BOX}, "whole seconds as keys"),
+        ("man", {"1.5": BOX}, "whole seconds as keys"),
+        ("man", {"\u0661": BOX}, "whole seconds as keys"),
+        ("man", {"0": "[4, 8]"}, 'each box as "[x1, y1, x2, y2]" in pixels'),
+        ("man", {}, "boxes where there is a subject, and none without one"),
+        (None, {"0": BOX}, "boxes where there is a subject, and none without one"),
+    ],
+)
+def test_the_boxes_of_a_subject_are_by_whole_seconds(
+    subject: str | None, boxes: dict[str, str], fault: str, home: Path, tmp_path: Path
+) -> None:
+    question = released()
+    write_release(tmp_path / "release", [question])
+    roles = {
+        "id": "c#1", "video": question["video"], "question": question["question"], "subject": subject,
+        "question_start_time": "00:00", "question_end_time": "00:02", "subject_boxes": boxes,
+        "option_roles": {**dict.fromkeys(question["options"], "text-based"), question["answer"]: "answer"},
+    }  # fmt: skip
+    (tmp_path / "release" / "roles.jsonl").write_text(json.dumps(roles) + "\n", encoding="utf-8")
+    if fault:
+        message = refusals.refusal(prepare, Preparation(), str(tmp_path / "release"))
+        assert f"roles.jsonl, subject_boxes: Expected {fault}, but not in" in message
+    else:
+        prepare(Preparation(), str(tmp_path / "release"))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ from lmms_eval_worlds.benchmark import BENCHMARK, make_rows
 from lmms_eval_worlds.card import ASPECTS, DEPTHS, FAMILIES, SUBSETS
 from lmms_eval_worlds.profile import STEPS
 from lmms_eval_worlds.questions.question_set import TASKS
-from lmms_eval_worlds.release import read_questions
-from lmms_eval_worlds.sample import SAMPLE_DATA
+from lmms_eval_worlds.release import CLIPS, read_questions
+from lmms_eval_worlds.sample import SAMPLE, SAMPLE_DATA, write_sample
 from lmms_eval_worlds.scenes.families import families
 
 Row = dict[str, Any]
@@ -132,3 +133,21 @@ def test_records_say_of_which_scene_and_step_they_are() -> None:
     for task, graded, shown in (("worlds", records, True), ("worlds_paired", grade("paired", oracle), False)):
         titles = [panel.title for panel in report.panels(task, [RunRecords("1", "oracle", [graded])])]
         assert titles and ("Which step fails first" in titles) is shown
+
+
+def test_a_sample_has_the_questions_of_some_scenes_and_their_clips(tmp_path: Path) -> None:
+    whole, orders = read_questions(SAMPLE_DATA), set[tuple[str, ...]]()
+    assert SAMPLE.sizes == {"scenes": len({question.scene for question in whole})}
+    for seed in range(6):
+        folder, said = tmp_path / str(seed), list[tuple[str, int, int]]()
+        folder.mkdir()
+        write_sample(folder, seed, {"scenes": 1 + seed % 3}, lambda *step, said=said: said.append(step))
+        questions = read_questions(folder)
+        scenes = tuple(dict.fromkeys(question.scene for question in questions))
+        orders.add(scenes)
+        assert len(scenes) == 1 + seed % 3
+        assert questions == [one for scene in scenes for one in whole if one.scene == scene]
+        clips = {question.clip for question in questions}
+        assert {path.name for path in (folder / CLIPS).iterdir()} == clips
+        assert said == [("filming clips", number, len(clips)) for number in range(1, len(clips) + 1)]
+    assert len({scenes[0] for scenes in orders}) > 1
