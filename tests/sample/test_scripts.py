@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ from lmms_eval_tasks.cast_bench.sample import draw_questions
 from lmms_eval_tasks.causalvqa.sample import draw_split
 from lmms_eval_tasks.construct.countervqa.checks import check_set
 from lmms_eval_tasks.countervqa import sample as countervqa
+from lmms_eval_tasks.intphys2 import sample as intphys2
 from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, DrawnScene, read_stamp, shows_body, write_clip
 from lmms_eval_tasks.sample.scripts import (
     CHAINS,
@@ -29,6 +31,7 @@ from lmms_eval_tasks.sample.scripts import (
 )
 from lmms_eval_tasks.sample.solver import decode
 from lmms_eval_tasks.utils.core.work import no_progress
+from lmms_eval_tasks.yocausal import sample as yocausal
 
 
 def first_on_way(scene: DrawnScene, at: complex, way: complex, *without: str) -> str:
@@ -158,3 +161,67 @@ def test_questions_of_hits_follow_from_their_graphs_and_every_other_clip_has_bal
         pairs = {"path": "disconnected", "adjacent_linked": "adjacent_unlinked"}
         of_partner = {**pairs, **{other: one for one, other in pairs.items()}}.get(question["rule"])
         assert partner == (f"{question['id'][:4]}_{of_partner}" if of_partner else None)
+
+
+def test_pairs_of_a_subset_take_turns_and_are_films_and_their_reversals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    films: dict[Path, np.ndarray] = {}
+    said: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(yocausal, "write_clip", films.__setitem__)
+    yocausal.write_release(tmp_path, 5, {"pairs": 4}, lambda *step: said.append(step))
+    assert said == [("filming clips and their reversals", number, 16) for number in range(1, 17)]
+    found: dict[str, list[str]] = {}
+    for path in sorted(tmp_path.glob("subset/*/dataset_metadata.json")):
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        assert [entry["id"] for entry in entries] == [1, 2, 3, 4] and len(
+            {one["dataset_source"] for one in entries}
+        ) == 1
+        found[path.parent.name] = [entry["category"] for entry in entries]
+        for entry in entries:
+            forward, backward = (
+                films.pop(tmp_path / "subset" / entry[f"video_path_{way}ward"]) for way in ("for", "back")
+            )
+            assert np.array_equal(forward[::-1], backward) and not np.array_equal(forward, backward)
+            height, width = forward.shape[1:3]
+            assert entry["meta"] == {"fps": FPS, "resolution": [width, height], "total_frames": len(forward)}
+            assert len(read_objects(entry["prompt"])) == 1 + (entry["category"] == "hit")
+            assert entry["vlm_causality"] is entry["human_discriminable"] is (entry["category"] in ("hit", "fall"))
+    assert not films and found == {
+        "animal": ["fall", "roll"] * 2, "general": ["hit", "pass", "fall", "roll"], "human": ["hit", "pass"] * 2,
+        "physics": ["hit", "roll", "fall", "pass"],
+    }  # fmt: skip
+
+
+def test_a_condition_that_comes_round_again_is_of_another_difficulty_and_camera(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    films: dict[Path, str] = {}
+    monkeypatch.setattr(intphys2, "draw", lambda kind, seed: drawn.append(f"{kind} of {seed}") or [drawn[-1]])
+    monkeypatch.setattr(intphys2, "join", lambda scenes: {name: f"{scenes[0]} {name}" for name in intphys2.QUARTET})
+    monkeypatch.setattr(intphys2, "write_clip", films.__setitem__)
+    (tmp_path / intphys2.RELEASE).mkdir()
+    said: list[tuple[str, int, int]] = []
+    sizes = {"debug_scenes": 2, "main_scenes": 12, "held_out_scenes": 1}
+    intphys2.write_release(tmp_path, 5, sizes, lambda *step: said.append(step))
+    assert said == [("filming clips", number, 60) for number in range(1, 61)]
+    places = {split: tmp_path / intphys2.RELEASE / split for split in ("Debug", "Main", "HeldOut")}
+    tables = {split: place / "metadata.csv" for split, place in places.items()}
+    tables["HeldOut"] = tmp_path / intphys2.HELD_OUT_TRUTH
+    rows = {split: list(csv.DictReader(path.open(encoding="utf-8"))) for split, path in tables.items()}
+    assert [len(of_split) for of_split in rows.values()] == [8, 48, 4]
+    for split, of_split in rows.items():
+        for number, row in enumerate(of_split):
+            scene, kind = number // 4 + 1, intphys2.QUARTET[number % 4]
+            assert (row["SceneIndex"], row["type"]) == (str(scene), kind)
+            shown = films.pop(places[split] / f"{row['filename']}.mp4")
+            assert shown.endswith(f" {row['Camera']} of 5/{split}/{scene} {kind}")
+            assert shown.startswith(row["condition"])
+    assert not films
+    by_condition: dict[str, set[tuple[str, str]]] = {}
+    for row in rows["Main"]:
+        by_condition.setdefault(row["condition"], set()).add((row["Difficulty"], row["Camera"]))
+    assert len(by_condition) == 6
+    for one, other in by_condition.values():
+        assert one[0] != other[0] and one[1] != other[1]
