@@ -174,14 +174,12 @@ def test_pairs_of_a_subset_take_turns_and_are_films_and_their_reversals(
     found: dict[str, list[str]] = {}
     for path in sorted(tmp_path.glob("subset/*/dataset_metadata.json")):
         entries = json.loads(path.read_text(encoding="utf-8"))
-        assert [entry["id"] for entry in entries] == [1, 2, 3, 4] and len(
-            {one["dataset_source"] for one in entries}
-        ) == 1
+        assert [entry["id"] for entry in entries] == [1, 2, 3, 4]
+        assert len({entry["dataset_source"] for entry in entries}) == 1
         found[path.parent.name] = [entry["category"] for entry in entries]
         for entry in entries:
-            forward, backward = (
-                films.pop(tmp_path / "subset" / entry[f"video_path_{way}ward"]) for way in ("for", "back")
-            )
+            files = (tmp_path / "subset" / entry[f"video_path_{way}"] for way in ("forward", "backward"))
+            forward, backward = map(films.pop, files)
             assert np.array_equal(forward[::-1], backward) and not np.array_equal(forward, backward)
             height, width = forward.shape[1:3]
             assert entry["meta"] == {"fps": FPS, "resolution": [width, height], "total_frames": len(forward)}
