@@ -194,9 +194,8 @@ def test_pairs_of_a_subset_take_turns_and_are_films_and_their_reversals(
 def test_a_condition_that_comes_round_again_is_of_another_difficulty_and_camera(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[str] = []
     films: dict[Path, str] = {}
-    monkeypatch.setattr(intphys2, "draw", lambda kind, seed: drawn.append(f"{kind} of {seed}") or [drawn[-1]])
+    monkeypatch.setattr(intphys2, "draw", lambda kind, seed: [f"{kind} of {seed}"])
     monkeypatch.setattr(intphys2, "join", lambda scenes: {name: f"{scenes[0]} {name}" for name in intphys2.QUARTET})
     monkeypatch.setattr(intphys2, "write_clip", films.__setitem__)
     (tmp_path / intphys2.RELEASE).mkdir()
