@@ -159,3 +159,25 @@ def test_where_the_run_ends_early_what_was_begun_is_whole_and_nothing_else_begin
         world.run(Failing(world), keeps=False)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("views-ahead")]
     assert 1 <= len(world.made()) == len(world.makers()) <= 3 and not list(world.home.rglob("*.part"))
+
+
+def test_what_waits_for_a_thread_is_not_begun_where_the_run_ends_early(world: World) -> None:
+    begun, ended = list[str](), threading.Event()
+
+    def make_slowly(clip: Path, store: ClipStore) -> MadeClip:
+        begun.append(clip.stem)
+        if threading.current_thread().name.startswith("views-ahead"):
+            assert ended.wait(10)
+        return make(clip, store)
+
+    class Failing(Model):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            self.world.show(0)
+            threading.Timer(0.1, ended.set).start()
+            raise ValueError("no memory")
+
+    world.makings = lambda row: [Making(make_slowly, Path(row["clip"]))]  # type: ignore[method-assign]
+    world.evaluation = Evaluation(tasks={"ours": asking.stand_in_task(makings=world.makings)})
+    with pytest.raises(ValueError, match="no memory"):
+        world.run(Failing(world), keeps=False)
+    assert sorted(begun) == ["0", "1"] and len(world.made()) == 2
