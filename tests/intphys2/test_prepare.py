@@ -148,3 +148,15 @@ def test_parts_that_are_not_named_are_unknown_and_other_places_have_their_own(tm
     problems = Problems()
     items = read_items("main", "m", "\n".join(lines).encode(), problems)
     assert not problems and {(item["camera"], item["difficulty"]) for item in items} == {("fixed", "easy")}
+
+
+def test_held_out_clips_have_names_of_their_own_and_there_are_some(tmp_path: Path) -> None:
+    folder = tmp_path / "HeldOut"
+    folder.mkdir()
+    (folder / "note.txt").write_text("none yet")
+    none = refusal(prepare, Preparation(), str(tmp_path))
+    assert none.splitlines()[1:] == ["  HeldOut: Expected clips NAME.mp4, but there is none."]
+    for place in ("", "Videos"):
+        write_clip(folder / place / f"{named('held')}.mp4", frames=2)
+    twice = refusal(prepare, Preparation(), str(tmp_path))
+    assert twice.splitlines()[1:] == ["  HeldOut: Expected each clip once, but two have the same name."]

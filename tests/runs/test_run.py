@@ -15,7 +15,7 @@ from logged_runs import TASK, weak, write_run
 from refusals import refusal
 
 from lmms_eval_tasks.runs.folder import Run, name_runs, read_run, read_values
-from lmms_eval_tasks.runs.run_files import Shard, parse_shard, read_shard
+from lmms_eval_tasks.runs.run_files import SampleCount, Shard, parse_shard, read_shard
 from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
@@ -144,3 +144,8 @@ def test_which_part_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
         )
     monkeypatch.delenv(SHARD)
     assert read_shard() is None
+
+
+def test_of_a_task_whose_first_items_are_passed_over_as_many_are_asked_as_are_left() -> None:
+    count = SampleCount(original=10, effective=4)
+    assert [count.after(offset) for offset in (0, 6, 8, 10, 12)] == [4, 4, 2, 0, 0]

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations, pairwise
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -27,7 +28,7 @@ from lmms_eval_tasks.construct.countervqa.questions import (
 )
 from lmms_eval_tasks.construct.countervqa.rows import TakeQuestion
 from lmms_eval_tasks.construct.countervqa.steps import even_verdicts
-from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
+from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
 from lmms_eval_tasks.countervqa.release import Action, ClipGraph, CounterfactualQuestion, Link, Rule
 
@@ -328,3 +329,24 @@ def test_a_checker_finds_what_does_not_follow() -> None:
     row = row_of(clip, causal_graph(names, [("a", "c")]))
     assert faults(1, "no", "adjacent_linked", "c", "a") == faults(2, "no", "path", "c", "a") == 1
     assert quoted("C") == "“the camera wearer”"
+
+
+@pytest.mark.parametrize(
+    ("texts", "more", "kind", "decided"),
+    [
+        (["C runs.", "C runs.", "O runs."], {}, "H2H", "wording"),
+        (["C runs.", "C runs.", "C runs.", "O runs."], {}, "H2O", "wording"),
+        (["C meets O.", "C runs.", "C runs."], {}, "H2H", "wording"),
+        (["C meets another person.", "C runs.", "C runs."], {}, "H2H", "wording"),
+        (["C meets a dog.", "C runs.", "C runs."], {}, "H2O", "wording"),
+        ([], {}, "H2O", "wording"),
+        (["O runs."], {"scenario": "Bike repair"}, "H2O", "scenario"),
+        (["C runs."], {"scenario": "Basketball"}, "H2H", "scenario"),
+        (["C runs."], {"scenario": "Basketball", "interaction": "H2O"}, "H2O", "column"),
+    ],
+)
+def test_people_who_act_with_each_other_are_known_by_column_scenario_or_a_third_of_the_wording(
+    texts: list[str], more: dict[str, Any], kind: str, decided: str
+) -> None:
+    actions = tuple(action(f"a{n}", n, text, text[:1]) for n, text in enumerate(texts))
+    assert interaction_of(Take("t", "t.mp4", "", actions, **more)) == (kind, decided)
