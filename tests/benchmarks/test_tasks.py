@@ -4,6 +4,7 @@ nothing wrong.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,19 @@ def test_a_task_prints_which_way_its_scores_are_better(name: str) -> None:
     better = {entry["metric"]: entry["higher_is_better"] for entry in state.config["metric_list"]}
     assert list(better) == [*(entry["metric"] for entry in config["metric_list"]), RECORD]
     assert all(better[metric.name] is metric.higher_is_better for metric in state.metrics)
+
+
+@pytest.mark.parametrize("name", [name for name, one in BENCHMARKS.items() if (one.folder / "README.md").exists()])
+def test_the_numbers_of_a_card_stand_on_its_page_and_those_of_strata_make_up_a_split(name: str) -> None:
+    page = (BENCHMARKS[name].folder / "README.md").read_text(encoding="utf-8")
+    for split, facts in BENCHMARKS[name].card.splits.items():
+        for number in (facts.items, facts.groups, facts.clips):
+            # A page says how many pairs there are, and not that each has two items and two clips.
+            stands = number is None or re.search(rf"(?<![\d,]){number:,}(?![\d,])", page)
+            assert stands or number == 2 * facts.groups, (split, number)
+        whole = (split, facts.groups)
+        known = {("full", 27_414): 1_383}  # of MVP's full set the paper has the number of one subset alone
+        assert not facts.strata or sum(facts.strata.values()) == known.get(whole, facts.groups), whole
 
 
 @pytest.fixture(scope="module")

@@ -249,3 +249,15 @@ def test_real_clips_are_the_same_each_time_and_sights_come_in_the_order_of_scene
     flat = shown.model_copy(update={"bodies": [shown.bodies[0].model_copy(update={"size": [-1.0]})]})
     with pytest.raises(InputError, match="real: "):
         see([flat], processes=1)
+
+
+def test_there_are_as_many_processes_as_cores_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {1, 2, 5}, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert processes.count_cores() == 3
+    monkeypatch.delattr("os.sched_getaffinity")
+    assert processes.count_cores() == 64
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert processes.count_cores() == 1
+    with processes.Workers(1) as workers:
+        assert list(workers.map(abs, [-1, 2])) == [1, 2]

@@ -696,3 +696,15 @@ def test_all_verifying_models_are_asked_and_the_first_fault_is_the_reason(
     said = [{"reason": "", "answer": one} if one else ServerError("down", again=False) for one in answers]
     left, asked = run_one(verify_question.given(config=config), row, tmp_path, verification=said)
     assert (left == (reason or row)) and [one["role"] for one in asked] == list(config.verifiers)
+
+
+@pytest.mark.usefixtures("hundred_columns")
+def test_the_worst_takes_are_shown_first_and_those_of_one_score_by_name(tmp_path: Path, expected: Expected) -> None:
+    takes = [(name, "abc", "ab bc") for name in ("d", "c", "b", "a")]
+    gold = write_graphs(tmp_path / "gold.jsonl", *takes, ("e", "ab", ""), ("f", "ab", "ab"))
+    links = write_links(tmp_path / "p.json", a="ab ac", b="ab bc", c="ab bc", d="ac", e="", g="ab")
+    for number in ("2", "9"):
+        words = ["countervqa", "graph-quality", str(links), str(gold), "--takes", number]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0
+        expected(result.output)
