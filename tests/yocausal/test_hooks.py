@@ -28,7 +28,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import card, hooks
 from lmms_eval_tasks.yocausal.benchmark import panels
@@ -277,3 +277,24 @@ def test_a_report_draws_the_losses_against_the_timestep() -> None:
     for record in logged:
         del record["fields"]["steps"], record["fields"]["timesteps"]
     assert "Loss against the timestep" not in drawn()
+
+
+def test_the_reasons_that_most_pairs_have_come_first_and_five_are_named() -> None:
+    def unscored(item: str, reason: str) -> Record:
+        record = Record(item, item, {}, "forward", None, Outcome.UNSCORED, UnscoredReason.FAILED, reason)
+        return record.with_fields(motion_symmetric=False)
+
+    reasons = [f"reason {letter}" for letter in "gfedcbaabcc"]
+    items: Any = [
+        SimpleNamespace(record=unscored(f"p{n}", reason), submission=None) for n, reason in enumerate(reasons)
+    ]
+    (said,) = hooks.warnings(items, STATE)
+    assert said.splitlines() == [
+        "yocausal: 11 of 11 pairs have no losses and leave every score:",
+        "  p4, p9, p10: reason c",
+        "  p6, p7: reason a",
+        "  p5, p8: reason b",
+        "  p3: reason d",
+        "  p2: reason e",
+        "  … and 2 more reasons; the sample log has them all",
+    ]

@@ -158,6 +158,8 @@ def test_a_key_alone_scores_what_it_can() -> None:
     assert only_key["score"] == 1.0 and only_key["verdict"] == 1.0 and math.isnan(only_key["causal"])
     assert score_answer(said, "no", {"causal": 1.0})["score"] == 0.0
     assert verdict_reward(f"<think>Yes?</think> {said}", read_sample(ROW)) == 1.0
+    keys = [{"solution": "a"}, {"solution": "a", "verdict": "b"}, {"verdict": "b", "answer": "c"}, {"answer": " "}, {}]
+    assert [read_sample(columns).key for columns in keys] == ["a", "b", "c", None, None]
     with pytest.raises(KeyError):
         score_answer(said, "no", {"casual": 1.0})
 

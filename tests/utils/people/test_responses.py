@@ -12,7 +12,7 @@ from expected import Expected
 from refusals import refusal
 
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.people.inquiries import Inquiry, Scale
+from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, Scale
 from lmms_eval_tasks.utils.people.responses import AskedQuestion, read_human_responses, read_items
 
 ASKED = {
@@ -111,3 +111,10 @@ def test_what_no_page_could_ask_is_refused_and_a_review_asks_for_another_type_wh
     assert "".join(Inquiry("review", kinds=("planning",)).flags) == "abcdef"
     assert "".join(Inquiry("review").flags) == "abcef"
     assert not Inquiry("choice", kinds=("planning",)).flags
+
+
+def test_a_version_is_named_by_its_column_or_as_a_member_of_its_group() -> None:
+    rows: list[dict[str, Any]] = [{"group_id": group, "item_id": f"i{n}"} for n, group in enumerate((1, 1, 2))]
+    assert AskedItem.keys(rows) == [("1", "i0"), ("1", "i1"), ("2", "")]
+    assert AskedItem.keys([{**row, "version": n} for n, row in enumerate(rows)]) == [("1", "0"), ("1", "1"), ("2", "2")]
+    assert AskedItem.keys([]) == []
