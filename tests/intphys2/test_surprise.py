@@ -18,7 +18,9 @@ from lmms_eval_tasks.intphys2.surprise import (
     MOVES_LESS,
     NO_LOSSES,
     PREFERENCE,
+    answer_view,
     grade,
+    item_view,
     matched_pairs,
     panels,
     possible_clip,
@@ -27,6 +29,7 @@ from lmms_eval_tasks.intphys2.surprise import (
 from lmms_eval_tasks.utils.answers.reply import as_reply
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.figure import LinePlot
+from lmms_eval_tasks.utils.reporting.item_views import AnswerView
 
 SCENES = 20
 
@@ -155,3 +158,25 @@ def test_what_moves_less_wins_by_its_motion_where_it_was_measured(motion: float 
     context: Any = SimpleNamespace(settings=None)
     record = grade(pair, as_reply('{"losses": [1, 2]}'), context).record
     assert MOVES_LESS.score_records([record]) == score
+
+
+def test_an_answer_is_shown_with_its_losses_motions_and_curves() -> None:
+    pair = next(one for one in PAIRS if one["answer"] == "B")
+    context: Any = SimpleNamespace(settings=None)
+
+    def shown(**answer: Any) -> AnswerView:
+        said = json.dumps(answer)
+        return answer_view(grade(pair, as_reply(said), context).record, pair, said)
+
+    motions = {f"motion {letter}": f"{pair[name]:.6g}" for letter, name in (("A", "motion"), ("B", "motion_other"))}
+    plain = shown(losses=[0.12345678, float("nan")])
+    assert plain.facts == {"loss A": "0.123457", "loss B": "NaN", **motions} and not plain.curves
+    timed = shown(losses=[0.5, 0.25], timesteps=[100, 400], curves=[[0.5, 0.5], [0.25, 0.125]])
+    assert timed.curves == {
+        "A, impossible": [(100.0, 0.5), (400.0, 0.5)], "B, possible": [(100.0, 0.25), (400.0, 0.125)],
+    }  # fmt: skip
+    assert timed.axes == ("timestep", "loss")
+    record = grade(pair, as_reply('{"losses": [1, 2]}'), context).record
+    item = item_view(record, pair)
+    assert item.clips == {"A": pair["clip"], "B": pair["clip_other"]}
+    assert item.text == "Clip B is possible, and should have the lower loss."

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from small_worlds import Look, ball, rolling, scene, wall
 
+from lmms_eval_worlds.card import FRAME
 from lmms_eval_worlds.physics.mechanics import build_model, start
 from lmms_eval_worlds.physics.pictures import camera_at, events_of_view, picture_model
 from lmms_eval_worlds.scenes.scene import FLOORS, Camera, Sight
 
-HEIGHT, WIDTH = 288, 384
+WIDTH, HEIGHT = FRAME
 LEVEL = Camera(place=[0, -3, 0.15], target=[0, 0, 0.15])
 """Looks along y at the height of a ball on the floor, 3 m away, with 42 degrees from top to bottom."""
 

@@ -28,7 +28,15 @@ from lmms_eval_tasks.construct.cast_bench.clip_steps import (
     spread_seconds,
 )
 from lmms_eval_tasks.construct.cast_bench.questions import length_range, near_miss_fault, wanted_types
-from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, holds_id, words_of
+from lmms_eval_tasks.construct.cast_bench.rows import (
+    LONGEST,
+    CastBenchConfig,
+    ClipRow,
+    holds_id,
+    is_legible,
+    on_one_line,
+    words_of,
+)
 from lmms_eval_tasks.construct.engine.steps import Asking, Models
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.clips import PyavFrames
@@ -78,6 +86,11 @@ def test_texts_are_compared_by_their_words() -> None:
     assert holds_id(["So does manual_instance_002."], ["a", "manual_instance_002"]) and holds_id(["P1?"], ["p1"])
     assert not holds_id(["A person and manual_instance_0021."], ["a", "person", "manual_instance_002"])
     assert len(words_of("It's a well-known, two-word text.")) == 5
+
+
+def test_a_legible_text_is_printable_and_not_too_long() -> None:
+    assert [is_legible("x" * number) for number in (0, LONGEST, LONGEST + 1)] == [True, True, False]
+    assert not is_legible("a\nb") and not is_legible("a\u200bb") and on_one_line(" a\n b\u00a0c ") == "a b c"
 
 
 def test_timed_lines_are_read_up_to_their_end() -> None:
