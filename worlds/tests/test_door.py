@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-
-import lmms_eval_worlds
 
 WORLDS = Path(__file__).parents[1]
 DOOR = "lmms_eval_tasks.api"
@@ -50,7 +47,3 @@ def test_every_way_to_import_is_seen() -> None:
         f"setattr('{inside}', 1)",
     )
     assert [next(imported(way)) for way in ways] == [inside] * len(ways)
-
-
-def test_the_package_and_its_distribution_have_one_version() -> None:
-    assert lmms_eval_worlds.__version__ == version("lmms-eval-worlds")

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sysconfig
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from commands import called
 from worlds_oracle import oracle
 
+import lmms_eval_worlds
 from lmms_eval_worlds.card import SUBSETS
 
 PAIRED = ("paired", "minimal", "counterfactual", "possible", "reversal")
@@ -112,3 +114,7 @@ def test_every_version_has_its_line_on_the_page() -> None:
         if line.startswith("  version: ")
     }
     assert versions and all(any(version in entry for entry in entries) for version in versions)
+
+
+def test_the_package_and_its_distribution_have_one_version() -> None:
+    assert lmms_eval_worlds.__version__ == version("lmms-eval-worlds")
