@@ -182,6 +182,7 @@ def test_an_adapter_is_asked_for_its_weights_where_it_can_answer() -> None:
     assert read_weights(SimpleNamespace(model=inner)) == Weights("c0ffee", "float16")
     counted = SimpleNamespace(_model=SimpleNamespace(num_parameters=lambda: 8_292_166_656))
     assert read_weights(counted) == Weights(parameters=8_292_166_656)
+    assert read_weights(SimpleNamespace(model=SimpleNamespace(num_parameters=lambda: 0))) == Weights()
     uncounted = SimpleNamespace(model=SimpleNamespace(num_parameters=lambda: 1 // 0))
     assert read_weights(uncounted) == Weights()
     assert read_weights(Broken()) == read_weights(object()) == read_weights(None) == Weights()

@@ -86,6 +86,16 @@ def test_tokens_are_counted_by_task_and_only_answers_that_were_asked_for_are_pai
     assert cost_columns([Cost.of({f"{COST}ours": {"answers": 1}}, ["ours"])], {}) == []
 
 
+def test_seconds_are_of_a_clip_and_answers_that_are_none_are_counted() -> None:
+    sums = {"answers": 4, "seconds": 5.0, "clips": 2, "answers cut off": 3, "answers failed": 1, "answers kept": 2}
+    cost = Cost.of({f"{COST}ours": sums, f"{COST}other": {"seconds": 2.5, "clips": 1}}, ["ours", "other"])
+    assert cost is not None
+    shown = {name: cell_text(cell) for name, cell in cost.cells({}).items()}
+    assert cost_columns([cost], {}) == ["s a clip", "cut off", "failed", "kept"]
+    assert [shown[name] for name in cost_columns([cost], {})] == ["2.50", "3", "1", "2"]
+    assert Cost.of({f"{COST}ours": {"seconds": 5.0}}, ["ours"]).seconds_a_clip is None  # type: ignore[union-attr]
+
+
 def test_a_price_that_cannot_be_read_is_refused() -> None:
     assert read_price("") == {}
     for text in ("3", "in=free", "in=-1", "in=inf", "tokens=2"):

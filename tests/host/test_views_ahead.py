@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import asking
@@ -13,7 +14,7 @@ import pytest
 from lmms_eval.api.instance import Instance
 
 from lmms_eval_tasks.host.asking import views_ahead
-from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, part_size
 from lmms_eval_tasks.host.asking.servers import ServerReplies
 from lmms_eval_tasks.host.asking.stages import AskingStage
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
@@ -181,3 +182,26 @@ def test_what_waits_for_a_thread_is_not_begun_where_the_run_ends_early(world: Wo
     with pytest.raises(ValueError, match="no memory"):
         world.run(Failing(world), keeps=False)
     assert sorted(begun) == ["0", "1"] and len(world.made()) == 2
+
+
+def test_twice_as_many_are_made_ahead_as_there_are_cores(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views_ahead, "own_cores", lambda: 2)
+    model = Model(world)
+    world.run(model)
+    assert model.made[0] == 5 and len(world.makers()) == 6
+
+
+@pytest.mark.parametrize(
+    ("attributes", "size"),
+    [
+        ({}, 1),
+        ({"batch_size": 8}, 8),
+        ({"batch_size": "auto", "batch_size_per_gpu": 4}, 4),
+        ({"batch_size": -1, "batch_size_per_gpu": 4}, 4),
+        ({"batch_size": 2, "_workers": [1, 2, 3]}, 3),
+    ],
+)
+def test_an_adapter_is_asked_a_batch_at_once_or_one_for_each_of_its_workers(
+    attributes: dict[str, Any], size: int
+) -> None:
+    assert part_size(SimpleNamespace(**attributes)) == size

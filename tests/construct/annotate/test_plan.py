@@ -139,6 +139,13 @@ def test_who_chooses_is_checked_twice_wherever_attention_is() -> None:
     assert {"countervqa", "yocausal"} <= {name for name, _ in asked} and set(asked.values()) == {2}
 
 
+def test_an_answer_is_of_fifteen_people_and_a_rating_or_a_review_of_two() -> None:
+    """CausalVQA's numbers, which the others take, and those of CounterVQA's appendices C.3 and E."""
+    asked = [(mode, inquiry) for one in registry().benchmarks.values() for mode, inquiry in one.inquiries.items()]
+    assert {inquiry.responses for mode, inquiry in asked if mode in ("answer", "last-frame")} == {15}
+    assert {inquiry.responses for _, inquiry in asked if inquiry.form in ("ratings", "review")} == {2}
+
+
 def test_the_command_says_what_was_planned_and_what_comes_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
