@@ -21,9 +21,11 @@ from lmms_eval_tasks.api.release import write_file
 from lmms_eval_worlds.benchmark import prepare
 from lmms_eval_worlds.physics.pictures import events_of_view
 from lmms_eval_worlds.questions import wording
+from lmms_eval_worlds.questions.askable import Askable
+from lmms_eval_worlds.questions.balance import Balance, Deck
 from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph
 from lmms_eval_worlds.questions.question import Question
-from lmms_eval_worlds.questions.question_set import TASKS, questions_of_set
+from lmms_eval_worlds.questions.question_set import TASKS, _perception, questions_of_set
 from lmms_eval_worlds.questions.two_clips import arrow_of
 from lmms_eval_worlds.release import CLIPS, QUESTIONS, question_lines
 from lmms_eval_worlds.scenes.scene import EventKey, Facts, Scene, Sight, World
@@ -277,3 +279,17 @@ def test_letters_are_balanced_and_no_rule_of_bias_is_above_chance(made: MadeSet,
         for one in asked["perception"]
     ]
     assert "longest option" in rules_above_chance(longest, tmp_path / "longest")
+
+
+def test_where_nothing_keeps_the_balance_every_scene_has_one_control_and_no_more(
+    made: MadeSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: dict[str, set[EventKey]] = {name: set() for name in made.known}
+    for question in made.questions:
+        if question.task in CAUSAL:
+            known = {EventKey(*key) for key in question.about}  # type: ignore[arg-type]
+            wanted[question.scene] |= {key for key in known if made.known[question.scene].says(key) is not None}
+    monkeypatch.setattr(Balance, "_cost", lambda self, lean: (1.0, 0.0))
+    rng = np.random.default_rng(0)
+    groups = _perception(list(map(Askable, made.known.values())), rng, Deck(rng), wanted)
+    assert Counter(group.facts.scene.id for group in groups) == dict.fromkeys(made.known, 1)
