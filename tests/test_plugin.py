@@ -310,6 +310,22 @@ def test_what_waits_is_replaced_once_its_module_was_imported_and_imports_none(
     assert module.count(1, 2) == 1 and "TypeError: missing a required argument: 'other'" in warnings.pop()
 
 
+def test_other_peoples_tasks_of_an_evaluation_are_counted(manager: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval import evaluator
+
+    counted: list[tuple[Any, int]] = []
+    monkeypatch.setattr(
+        "lmms_eval_tasks.host.evaluate.checks.describe_shared_limit", lambda *given: counted.append(given)
+    )
+    monkeypatch.setattr(evaluator, "evaluate", lambda lm, task_dict, limit=None: {})
+    replace(EVALUATE)
+    model = SimpleNamespace(generate_until=lambda requests: [])
+    task = SimpleNamespace(config=SimpleNamespace(repeats=1, **manager._get_config(FIRST)))
+    for tasks in ({FIRST: task}, {"group": {FIRST: task}, "theirs": SimpleNamespace()}):
+        evaluator.evaluate(lm=model, task_dict=tasks, limit=4)
+    assert counted == [(4, 0), (4, 1)]
+
+
 @pytest.mark.parametrize(
     ("check", "gives"),
     [

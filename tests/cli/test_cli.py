@@ -302,6 +302,19 @@ def test_commands_are_in_groups_and_a_shell_completes_them() -> None:
     assert result.output.split() == ["report", "rescore"] and "--install-completion" in shown_help()
 
 
+def test_every_group_command_and_option_says_what_it_is() -> None:
+    left: list[tuple[str, Any]] = [(NAME, typer.main.get_command(app))]
+    silent, seen = [], 0
+    while left:
+        name, command = left.pop()
+        seen += 1
+        options = [one for one in command.params if one.name != "help"]
+        silent += [f"{name} {one.name}" for one in options if not getattr(one, "help", "")]
+        silent += [] if command.help or command.short_help else [name]
+        left += [(f"{name} {word}", one) for word, one in getattr(command, "commands", {}).items()]
+    assert silent == [] and seen > 40
+
+
 @pytest.mark.slow
 def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference() -> None:
     for path, command in commands(typer.main.get_command(app)):

@@ -252,7 +252,7 @@ def test_real_clips_are_the_same_each_time_and_sights_come_in_the_order_of_scene
 
 
 def test_there_are_as_many_processes_as_cores_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda process: {1, 2, 5}, raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set() if process else {1, 2, 5}, raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 64)
     assert processes.count_cores() == 3
     monkeypatch.delattr("os.sched_getaffinity")

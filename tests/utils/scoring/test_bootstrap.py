@@ -14,6 +14,7 @@ from lmms_eval_tasks.utils.scoring.bootstrap import (
     Counts,
     Method,
     Strata,
+    _adjusted_tails,
     breakdowns,
     intervals,
     macro_interval,
@@ -145,3 +146,18 @@ def test_coverage_of_a_macro_mean_of_four_unequal_subsets_of_which_one_is_often_
         low, high = intervals(strata, macro_mean, draws=DRAWS, seed=index)
         held.append(low <= 100 * np.mean(chances) <= high)
     assert 93 <= 100 * np.mean(held) <= 97
+
+
+@pytest.mark.parametrize("draws", [10, 1000])
+def test_where_all_draws_lie_on_one_side_of_a_score_the_tails_are_shares_and_mirror_each_other(
+    draws: int,
+) -> None:
+    tails, flat = np.array([0.025, 0.975]), np.zeros(1)
+    below, above = (
+        _adjusted_tails(np.array([0.5]), np.full((draws, 1), value), flat, tails)[0] for value in (0.0, 1.0)
+    )
+    assert ((below >= 0) & (below <= 1)).all() and below[0] > 0.5 > above[1]
+    assert below == pytest.approx(1 - above[::-1])
+    # Half of the draws on each side change nothing.
+    even = np.concatenate([np.zeros((draws, 1)), np.ones((draws, 1))])
+    assert _adjusted_tails(np.array([0.5]), even, flat, tails)[0] == pytest.approx(tails)
