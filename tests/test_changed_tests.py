@@ -28,6 +28,7 @@ def test_all_are_reached_without_a_change_or_from_what_all_import() -> None:
     assert len(reached_from("lmms_eval_tasks/utils/core/text.py")) > 0.9 * len(EVERY)
 
 
+@pytest.mark.slow
 def test_a_module_reaches_those_that_import_it_and_those_of_its_folder() -> None:
     from_page = reached_from("lmms_eval_tasks/report/page.py")
     assert below(TESTS / "report") <= from_page < EVERY and not below(TESTS / "construct", WORLDS) & from_page

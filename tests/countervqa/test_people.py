@@ -18,7 +18,7 @@ from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan, rows
 from lmms_eval_tasks.countervqa.benchmark import ask_links
 from lmms_eval_tasks.countervqa.release import ClipGraph
 
-pytestmark = pytest.mark.usefixtures("hundred_columns")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hundred_columns")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,7 +48,6 @@ def humans(table: Path, *options: str) -> str:
     return printed("humans", table, "--items", "countervqa:test", *options)
 
 
-@pytest.mark.slow
 def test_links_are_judged_beside_pairs_without_one(tmp_path: Path, expected: Expected) -> None:
     """Appendix D: what people find valid is the reference of precision, recall, F1 and accuracy."""
     items = {item.item_id: item for item in ask_links(rows_to_ask("countervqa", "test"))}

@@ -82,6 +82,7 @@ def test_runs_fill_it_alone_or_together(expected: Expected) -> None:
     expected(shown)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named_with_its_task(expected: Expected) -> None:
     OUT.mkdir()
     for name in ("mvp.jsonl", "mvp_mini.jsonl", "notes.txt"):

@@ -73,6 +73,7 @@ def test_every_guess_is_read_as_another_answer_and_the_floors_choose_from_them(n
     assert drawn == set(every[0])
 
 
+@pytest.mark.slow
 def test_somebody_elses_form_is_answered_in(monkeypatch: pytest.MonkeyPatch) -> None:
     state = task_state(TASKS[0])
     numbers = replace(state.kind, guesses=lambda row: [f"{number} times" for number in range(3)])

@@ -92,6 +92,7 @@ def chain_of(number: int) -> Facts:
     return Facts(scene=shown, events=hits if number else [], worlds=[held] if number else [], lost_energy=0.0)
 
 
+@pytest.mark.slow
 def test_the_command_writes_scenes_about_which_something_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:

@@ -199,6 +199,7 @@ def section_titles(page: Path, *folders: Path) -> dict[str, list[str]]:
     return {name: titles for name, titles in own.items() if titles}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_a_page_shows_the_profile_once_at_the_first_causal_task(tmp_path: Path) -> None:
     records, blind = records_of(sees_wrongly), records_of(reasons_badly, "blind")

@@ -121,7 +121,7 @@ class Evaluation(RunChoices):
                 )
         table = table.append_column("split", pa.repeat(split, table.num_rows))
         asked = table["clip_present"] if clips_needed else pa.repeat(True, table.num_rows)
-        # Without one, datasets makes one of all that the table holds.
+        # Without a fingerprint, datasets makes one of all that the table holds.
         fingerprint = hashlib.sha256(repr((known, split, subset, clips_needed)).encode()).hexdigest()[:16]
         return datasets.Dataset(table.append_column("asked", asked), fingerprint=fingerprint)
 
