@@ -170,7 +170,6 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
     assert evaluator.evaluate(lm=model, task_dict={FIRST: task}) is None
 
 
-@pytest.mark.nightly
 def test_a_process_that_imports_ours_first_has_our_tasks_and_leaves_its_process_group() -> None:
     """A rank on a CPU."""
     support = Path(__file__).parent / "support"

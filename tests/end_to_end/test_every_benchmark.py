@@ -216,7 +216,6 @@ def test_a_pair_cut_by_limit_is_not_a_pair(sample_world: SampleWorld, tmp_path: 
     assert "it is incomplete and a leaderboard should refuse it" in run.output
 
 
-@pytest.mark.nightly
 def test_a_real_adapter_decodes_prompts_generates_and_is_scored(
     tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:

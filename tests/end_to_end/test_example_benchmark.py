@@ -115,7 +115,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return found
 
 
-@pytest.mark.nightly
 def test_the_first_example_is_run_and_taken_by_every_command(installed: Installed) -> None:
     code = "import lmms_eval_tasks; print(lmms_eval_tasks.__file__)"
     command, env = [str(installed.python), "-c", code], environment(installed.root / "home")
@@ -157,7 +156,6 @@ def test_the_first_example_is_run_and_taken_by_every_command(installed: Installe
     assert "data: SAMPLE DATA, made up" in ours(*prepare, home="another home")
 
 
-@pytest.mark.nightly
 def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: Installed, tmp_path: Path) -> None:
     env = environment(tmp_path / "home") | {"COLUMNS": "100"}
     runnable = [block for block in blocks(ROOT / "docs" / "own_benchmark.md") if block.example]
@@ -179,7 +177,6 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     assert "lamp_side: what is left in its views" in finished.stdout
 
 
-@pytest.mark.nightly
 def test_a_new_benchmark_needs_annotations_and_clips_alone(installed: Installed) -> None:
     ours = partial(installed.run, "lmms-eval-tasks", home="new home")
     unprepared = ours("check", NEW, status=1)
@@ -215,7 +212,6 @@ def test_the_second_example_is_short_and_imports_one_module() -> None:
     assert imports == {"from lmms_eval_tasks import api"}
 
 
-@pytest.mark.nightly
 def test_items_of_three_clips_whose_answers_are_numbers_are_taken_by_every_command(installed: Installed) -> None:
     ours, root = partial(installed.run, "lmms-eval-tasks", home="pendulum home"), installed.root
     ours("sample", "pendulums", "--out", "sample", "--prepare")
@@ -312,7 +308,6 @@ def replay(
     return {score["metric"]: score["value"] for score in part["scores"]}, records
 
 
-@pytest.mark.nightly
 def test_the_official_scores_of_an_order_are_reproduced(installed: Installed) -> None:
     """Those of a guesser's answers to all questions of VCRBench, and of the same answers without their ends."""
     release = installed.root / "vcr release"
@@ -387,7 +382,6 @@ SAID_ORDERS = (
 )
 
 
-@pytest.mark.nightly
 def test_orders_are_read_by_the_official_rule_and_by_ours(installed: Installed) -> None:
     code = (
         "import json, sys; from lmms_eval_tasks.api import Reply\n"

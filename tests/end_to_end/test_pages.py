@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from by_day import first_by_day
 from docs import ROOT, blocks, pages
 from host_run import SCRIPTS, environment, warm_host
 from warm_commands import commands_on_path
@@ -65,8 +66,7 @@ def run_script(text: str, folder: Path) -> str:
     return (folder / "printed").read_text(encoding="utf-8", errors="replace")
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", first_by_day(RUNNABLE), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     printed = run_script(RUNNABLE[page], tmp_path)
     assert "Error during evaluation" not in printed and "Traceback" not in printed

@@ -179,7 +179,6 @@ def test_examples_and_the_refusal_on_sharing_are_what_is_written_and_said(tmp_pa
 
 
 @pytest.mark.host
-@pytest.mark.nightly
 def test_the_hosts_logger_gets_the_scores_and_no_item(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     home = prepared_sample(tmp_path_factory)
     exported, (program, *arguments) = blocks(SHARING)[-1].commands()

@@ -42,7 +42,6 @@ def test_links_are_those_of_the_site() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 def test_it_is_built_with_every_page_and_loads_nothing_of_others(site: Path) -> None:
     texts = {path.relative_to(site): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     assert {path.with_suffix(".md").as_posix() for path in texts} == {*PAGES, "commands.md", "404.md"}

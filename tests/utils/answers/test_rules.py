@@ -38,7 +38,6 @@ def test_each_rule_of_the_letters_stands_on_a_response() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.parametrize("reader", MODULES)
 def test_each_role_and_language_of_the_word_lists_stands_on_a_response(reader: str) -> None:
     check(reader, rules_of_words(reader))
