@@ -78,7 +78,7 @@ def make_file(
     """Return a file from the runs that hold its tasks, each task in one of them; None where there are issues."""
     form = find_form(card.name)
     tasks = tasks_of_part(registry().tasks_of(card.name), split, part)
-    table = read_prepared(card, split, tasks.values())
+    table = read_prepared(card, split).rows_of(tasks.values())
     gaps = Problems() if allow_incomplete else issues
     held = {task: run for task in tasks for run in runs if task in run.records}
     sets = [run.set_of(task) for task, run in held.items()]

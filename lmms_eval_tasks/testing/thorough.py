@@ -309,15 +309,10 @@ def _submit(
     issues = Problems()
     asked = [asks(task, rows) for task in tasks.values()]
     items = [(row, response) for row, response in items if any(asks_it(row) for asks_it in asked)]
-    subsets = {task.pointer.get("subset") for task in tasks.values()}
-    own = [
-        {**row, "split": split}
-        for row in rows
-        if any(asks_it(row) for asks_it in asked) and not subsets.isdisjoint((None, row.get("subset")))
-    ]
-    if not own:
+    own = [{**row, "split": split} for row in rows if any(asks_it(row) for asks_it in asked)]
+    table = Table(split, own, DataSet(kind=SetKind.OFFICIAL)).rows_of(tasks.values())
+    if not table.rows:
         return issues
-    table = Table(split, own, DataSet(kind=SetKind.OFFICIAL))
     entries = [entry for task in tasks.values() for entry in _graded_items(task, items)]
     refused = Problems()
     form.examine(entries, {row["item_id"]: row for row in table.rows}, True, refused)

@@ -45,13 +45,13 @@ from lmms_eval_tasks.utils.benchmark.views import View, find_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import first_line
-from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
+from lmms_eval_tasks.utils.data.card import Card, DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
 from lmms_eval_tasks.utils.judge.client import LoggedVerdicts, check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
-from lmms_eval_tasks.utils.submission.form import read_prepared
+from lmms_eval_tasks.utils.submission.form import Table, read_prepared
 
 if TYPE_CHECKING:
     import datasets
@@ -92,6 +92,7 @@ class Evaluation(RunChoices):
     """The clips that the first rank has not found, of several ranks."""
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _sets: dict[tuple[str, str], DataSet] = field(default_factory=dict)
+    _prepared: dict[tuple[str, str], Table] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -130,6 +131,12 @@ class Evaluation(RunChoices):
         if (key := (pointer["benchmark"], pointer["split"])) not in self._sets:
             self._sets[key] = read_manifest(read_card(key[0])).splits[key[1]].data_set
         return self._sets[key]
+
+    def prepared(self, card: Card, split: str) -> Table:
+        """Return the prepared table of a split, from which the files of several tasks are made."""
+        if (key := (card.name, split)) not in self._prepared:
+            self._prepared[key] = read_prepared(card, split)
+        return self._prepared[key]
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
         table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
@@ -593,7 +600,7 @@ def _write_submissions(state: TaskState, output_path: Path, model: str) -> int |
         path = output_path / form.path(split, part)
         path = path.with_name(f"{path.stem}.{safe}{path.suffix}") if safe else path
         try:
-            table = read_prepared(benchmark.card, split, tasks)
+            table = state.evaluation.prepared(benchmark.card, split).rows_of(tasks)
             items = [item for key in keys for item in finished[key]]
             if failed := [item.record for item in items if item.record.unscored_reason in ASKED_AGAIN]:
                 logger.warning(

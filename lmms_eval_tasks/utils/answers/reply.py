@@ -144,17 +144,11 @@ class Reply:
             return text and printable(hide_secrets(hide_forms(text, secrets), {}))
 
         finish = self.finish
-        return replace(
-            self,
-            text=clean(self.text) if self.missing else printable_controls(hide_keys(self.text, secrets)),
-            detail=clean(self.detail),
-            finish=replace(
-                finish,
-                reason=clean(finish.reason),
-                refusal=clean(finish.refusal),
-                tools=tuple(map(clean, finish.tools)),
-            ),
-        )
+        if finish != Finish():
+            tools = tuple(map(clean, finish.tools))
+            finish = replace(finish, reason=clean(finish.reason), refusal=clean(finish.refusal), tools=tools)
+        text = clean(self.text) if self.missing else printable_controls(hide_keys(self.text, secrets))
+        return replace(self, text=text, detail=clean(self.detail), finish=finish)
 
     def _judged(self) -> Reply:
         """The reply with why there is no answer, where a provider blocked it; a part of a text is no answer."""

@@ -46,16 +46,15 @@ class Table:
         apart = self.data_set.apart
         return f"the prepared split {self.split}{f' ({apart})' if apart else ''}"
 
+    def rows_of(self, tasks: Iterable[Pointing]) -> Table:
+        """The table of the rows that some of the split's tasks ask."""
+        subsets = {task.pointer.get("subset") for task in tasks}
+        return self if None in subsets else replace(self, rows=[row for row in self.rows if row["subset"] in subsets])
 
-def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
-    """Return the prepared table of a split, or of it the rows that some of its tasks ask."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
+def read_prepared(card: Card, split: str) -> Table:
+    """Return the prepared table of a split."""
     table, manifest = read_table(card, split)
-    subsets = {task.pointer.get("subset") for task in tasks} or {None}
-    if None not in subsets:
-        table = table.filter(pc.is_in(table["subset"], pa.array([*subsets])))
     return Table(split, table.to_pylist(), manifest.data_set)
 
 
