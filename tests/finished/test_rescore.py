@@ -15,7 +15,7 @@ from logged_runs import TASK, weak, write_run
 from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.finished.rescore import _open_task, claimed
+from lmms_eval_tasks.finished.rescore import _is_alike, _open_task, claimed
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import find_benchmark, registry
@@ -131,3 +131,18 @@ def test_a_rescore_that_is_refused_leaves_nothing(exists: bool, tmp_path: Path) 
         out.mkdir()
     refusal("rescore", tmp_path, "--out", out)
     assert list(tmp_path.rglob("*")) == ([out] if exists else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "alike"),
+    [
+        ('{"temperature": 0, "top_p": 1}', '{"temperature": 0}', True),
+        ('{"temperature": 0}', '{"temperature": 1}', False),
+        ('{"temperature": 0, "top_p": 1}', '{"temperature": 0, "top_p": 2}', False),
+        ("xyxy", "xyxy", True),
+        ("xyxy", '{"temperature": 0}', False),
+        (None, None, True),
+    ],
+)
+def test_settings_are_alike_where_all_that_both_name_is_the_same(before: Any, now: Any, alike: bool) -> None:
+    assert _is_alike(before, now) is alike
