@@ -323,13 +323,14 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, log: list[str])
 @pytest.mark.usefixtures("prepared_home")
 def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
     spent = {("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1}
-    run = finished(spent=spent)
+    run = finished(spent=spent, shared={"causalvqa_paired": 2, "another": 3})
     reasons = [None, *map(UnscoredReason, ("failed", "blocked", "budget spent", "no clip"))]
     one = Record("a", "a", {}, "A", None, Outcome.UNSCORED, detail="cut off")
     (state,) = run.evaluation.tasks.values()
     state.records = tuple(changed(one, unscored_reason=reason) for reason in reasons)
     costs = {name: fields for name, fields in gather(saved(), run).items() if name.startswith("cost of ")}
-    assert costs == {"cost of causalvqa_paired": {"seconds": 1.23, "answers cut off": 5, "answers failed": 3}}
+    counted = {"answers shared": 2, "answers cut off": 5, "answers failed": 3}
+    assert costs == {"cost of causalvqa_paired": {"seconds": 1.23, **counted}}
 
 
 def test_loggers_get_a_copy_of_the_numbers_alone() -> None:
