@@ -7,6 +7,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ from refusals import refusal
 from releases import QUESTION, WITHHELD, write_causalvqa, zip_folder
 from sample_runs import at
 
-from lmms_eval_tasks.causalvqa.benchmark import PAIR_ACCURACY_STRATA_MEAN, official_choice, prepare, read_items, strata
+from lmms_eval_tasks.causalvqa.benchmark import (
+    FORM,
+    PAIR_ACCURACY_STRATA_MEAN,
+    SubmittedLetter,
+    official_choice,
+    prepare,
+    read_items,
+    strata,
+)
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.forms import read_numbered_options
 from lmms_eval_tasks.utils.data.card import SetKind
@@ -199,3 +208,22 @@ def test_the_official_reader_equals_the_official_outputs() -> None:
         assert choice == item["causalvqa_official_extract"], item["id"]
         scored = [letter for letter in "ABCDE" if official_choice(letter) == choice]
         assert scored == item["causalvqa_official_scores_correct_for"], item["id"]
+
+
+def test_a_line_of_a_split_that_is_not_prepared_names_a_question_and_a_stratum() -> None:
+    def faults(row_id: str, task: str, item: Any = None) -> list[str]:
+        row = SubmittedLetter(data_name="causalvqa", task=task, row_id=row_id, model_answer="A")
+        return [field for field, _, _ in FORM.compare(row, item, "test")]
+
+    assert faults("1001_0", "Planning_med") == faults("x", "y", {"item_id": "x"}) == []
+    assert faults("1001", "Planning_med") == faults("1001_2", "Planning_med") == ["row_id"]
+    assert faults("1001_1", "Cooking") == ["task"] and faults("1001", "Cooking") == ["row_id", "task"]
+
+
+def test_a_file_is_of_the_only_split_or_of_the_prepared_one_that_has_most_of_its_ids() -> None:
+    lines = [("line 1", "a", None), ("line 2", "b", None)]
+    prepared: dict[str, Any] = {"test": {"a": {}}, "debug": {"a": {}, "b": {}}}
+    assert FORM._find_split(lines, prepared) == "debug" and FORM._find_split(lines, {"test": {"a": {}}}) == "test"
+    assert FORM._find_split(lines, {"test": {"c": {}}}) is FORM._find_split(lines, {}) is None
+    only = replace(FORM, card=replace(FORM.card, splits={"only": FORM.card.splits["test"]}))
+    assert only._find_split(lines, {}) == "only"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,14 +14,24 @@ from judge_server import MODEL, Action, Fail, JudgeServer, Say
 from sample_runs import at, prepared_sample, write_sample_run
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.finished.read_unparsed import CHECKED, PROMPT
+from lmms_eval_tasks.finished.read_unparsed import (
+    CHECKED,
+    EXTRACTOR,
+    PROMPT,
+    VERDICT_READER,
+    JudgeQuestion,
+    Said,
+    _meaning,
+    _reading,
+)
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.judge_readings import judge_tables
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.output import Number
-from lmms_eval_tasks.utils.scoring.record import Outcome
+from lmms_eval_tasks.utils.judge.client import Verdict
+from lmms_eval_tasks.utils.scoring.record import JudgeReading, Outcome, Record
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hundred_columns")]
 
@@ -270,3 +281,32 @@ def test_where_nothing_is_unparsed_the_judge_is_asked_nothing(home: Path) -> Non
     with JudgeServer(Reader()) as server:
         done = rescored(run, server)
     assert not server.bodies and "No answer is unparsed that a judge could read: it was asked nothing." in done.out
+
+
+def test_a_reading_has_what_its_answer_has_of_its_own_and_nothing_of_how_was_asked() -> None:
+    how = {"prompt": "p", "boxes": "b", "judge": {"model": "j"}, "settings_digest": "d", "frame": 3}
+    own = {"kind": "text-based", "same": 1, "official_correct": False}
+    answer = Record("1", "1", {}, "A", "B", Outcome.WRONG, fields={**how, **own})
+    said = Record("1", "1", {}, "A", None, Outcome.UNPARSED, fields={"same": 1})
+    case: Any = None
+    question = JudgeQuestion(Said("t", 0, 0, said, "It is it."), {"B": answer}, case)
+
+    def reading(choice: str | None, reason: str = "") -> JudgeReading:
+        reply = None if choice is None else SimpleNamespace(choice=choice)
+        return _reading(question, Verdict(reply, reason, "judge", "signature"))
+
+    of_judge = {"model": "judge", "prompt": "signature"}
+    assert reading("B") == JudgeReading(answered="B", correct=False, fields={"kind": "text-based"}, **of_judge)
+    assert reading("none of them") == JudgeReading(answered=None, correct=None, **of_judge)
+    assert reading(None, "timed out") == JudgeReading(answered=None, correct=None, reason="timed out", **of_judge)
+
+
+def test_the_judge_sees_what_each_answer_means() -> None:
+    yes = Record("1", "1", {}, "yes", "yes", Outcome.CORRECT)
+    for extractor, doc, label, meaning in (
+        (EXTRACTOR, {"options": ["left", "right"]}, "B", "right"),
+        (VERDICT_READER, {"options": None}, "Yes.", "yes, it would"),
+        (EXTRACTOR, {}, "E", "E"),
+    ):
+        kind: Any = SimpleNamespace(extractor=extractor)
+        assert _meaning(kind, doc, label, yes) == meaning
