@@ -16,9 +16,7 @@ from task_states import docs_of, task_state
 
 from lmms_eval_tasks.finished.read_unparsed import (
     CHECKED,
-    EXTRACTOR,
     PROMPT,
-    VERDICT_READER,
     JudgeQuestion,
     Said,
     _meaning,
@@ -29,6 +27,8 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.judge_readings import judge_tables
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.utils.answers.choice import EXTRACTOR
+from lmms_eval_tasks.utils.answers.verdict import VERDICT_READER
 from lmms_eval_tasks.utils.core.output import Number
 from lmms_eval_tasks.utils.judge.client import Verdict
 from lmms_eval_tasks.utils.scoring.record import JudgeReading, Outcome, Record
@@ -295,7 +295,7 @@ def test_a_reading_has_what_its_answer_has_of_its_own_and_nothing_of_how_was_ask
         reply = None if choice is None else SimpleNamespace(choice=choice)
         return _reading(question, Verdict(reply, reason, "judge", "signature"))
 
-    of_judge = {"model": "judge", "prompt": "signature"}
+    of_judge: dict[str, Any] = {"model": "judge", "prompt": "signature"}
     assert reading("B") == JudgeReading(answered="B", correct=False, fields={"kind": "text-based"}, **of_judge)
     assert reading("none of them") == JudgeReading(answered=None, correct=None, **of_judge)
     assert reading(None, "timed out") == JudgeReading(answered=None, correct=None, reason="timed out", **of_judge)

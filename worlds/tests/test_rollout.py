@@ -166,3 +166,5 @@ def test_who_rests_for_a_while_and_moves_on_has_not_simply_come_to_rest(rests: f
     assert _pauses(path, moves_at_once=True) is pauses
     # Neither who waits at first, nor who rests at the end, pauses.
     assert not _pauses(path[FPS:], moves_at_once=False)
+    # Nor does who is not seen for long enough to have done either.
+    assert not _pauses(path[: round(0.4 * FPS)], moves_at_once=True)
