@@ -110,7 +110,9 @@ def test_options_hold_the_answer_once_and_are_read_as_they_are_worded() -> None:
     for row in rows:
         answer = scenes[row["renamed_video"]].questions[-1].answer
         for version in "12":
-            options = [option.partition(". ")[2] for option in row[f"choices{version}"].split("|")]
+            written = [option.partition(". ") for option in row[f"choices{version}"].split("|")]
+            assert [number for number, _, _ in written] == list("12345")
+            options = [option for _, _, option in written]
             right = [number for number, option in enumerate(options, 1) if meaning(option) == meaning(answer)]
             assert right == [int(row[f"correct{version}"])] and len(set(options)) == 5
     assert read_objects("The pink block") == read_objects(reworded("The pink block")) == ["pink block"]
