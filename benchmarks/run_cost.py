@@ -8,7 +8,7 @@ the plugin, with tasks as its documentation teaches them: plain functions, and t
 threads is counted; that until lmms-eval has its index of tasks is shown by itself.
 
 Measured four times on two idle cores, 2026-11-29, three rounds each: 1.77, 1.32, 1.42 and 1.55 times, 0.24 to 0.51 ms
-an item more; the host alone took 7.1 to 10.2 s. Start 0.9 to 1.1 times. Others share the machine: measurements differ so.
+an item more; the host alone took 7.1 to 10.2 s. Start 0.9 to 1.1 times. The machine is shared: measurements differ so.
 """
 
 from __future__ import annotations
