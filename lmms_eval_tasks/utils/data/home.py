@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256, read_steadily, why_unwritable
 from lmms_eval_tasks.utils.core.forms import read_parquet
-from lmms_eval_tasks.utils.core.text import HOME, MISSING, is_utf8, summarize_names
+from lmms_eval_tasks.utils.core.text import HOME, MISSING, summarize_names
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest
 
@@ -38,11 +38,14 @@ def home() -> Path:
     hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
     try:
         path = Path(chosen or f"{hub}/lmms_eval_tasks").expanduser().absolute()
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"Expected the data home to have a path in UTF-8, but got {error.object}. Set {HOME} to another one."
+        ) from None
     except RuntimeError as error:  # a user id that a container was given, of no known user
         named = f"{chosen} of {HOME}" if chosen else "a home folder to keep data in"
         raise InputError(f"Expected {named}, but this user has none. Set {HOME} to a folder.") from error
-    if not is_utf8(str(path)):
-        raise InputError(f"Expected the data home to have a path in UTF-8, but got {path}. Set {HOME} to another one.")
     return path
 
 
