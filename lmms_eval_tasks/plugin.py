@@ -18,12 +18,12 @@ def register() -> list[ModelManifest]:
     from lmms_eval.models.registry_v2 import ModelManifest
 
     from lmms_eval_tasks.host.ranks import leave_process_group
-    from lmms_eval_tasks.host.replacements import replace_all
+    from lmms_eval_tasks.host.replacements import replace_first
     from lmms_eval_tasks.models import CHAT_MODELS, MODELS
     from lmms_eval_tasks.registry import registry
     from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables
 
-    replace_all()
+    replace_first()
     unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
     for warning in (*registry().faults, *unknown):
         logger.warning("{}", warning)

@@ -155,6 +155,7 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
         return {"limit": limit}
 
     monkeypatch.setattr(evaluator, "evaluate", evaluate)
+    replace(EVALUATE)
     task = SimpleNamespace(config=SimpleNamespace(repeats=1, **manager._get_config(FIRST)))
     state: Any = state_of(task)
     assert state.model is None
@@ -181,11 +182,13 @@ def test_a_process_that_imports_ours_first_has_our_tasks_and_leaves_its_process_
         f"import sys; sys.path.append({str(support)!r}); import warm_host; warm_host.read_own_tasks()\n"
         "from lmms_eval.tasks import TaskManager\n"
         "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
-        f"print('indexed' if {FIRST!r} in TaskManager().all_tasks else 'not in the index')"
+        f"print('indexed' if {FIRST!r} in TaskManager().all_tasks else 'not in the index')\n"
+        "from lmms_eval.evaluator import evaluate\n"
+        "print('replaced' if hasattr(evaluate, '__wrapped__') else 'its own')"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     lines = made.stdout.splitlines()
-    assert (made.returncode, "indexed" in lines, lines[-1:]) == (0, True, ["left"]), made.stderr
+    assert (made.returncode, lines[-3:]) == (0, ["indexed", "replaced", "left"]), made.stderr
 
 
 def test_our_package_needs_no_host_and_no_extra_to_be_imported() -> None:
@@ -274,38 +277,30 @@ def test_no_more_is_replaced_than_is_said() -> None:
 
 
 def test_what_another_lmms_eval_loses_is_named(log: list[str]) -> None:
-    """As where the method is gone, or is called otherwise; what no one imported waits."""
-    replace(changed(EVALUATE, module="lmms_eval.of_another_day"))
-    assert not log
+    """As where the module or method is gone, or is called otherwise."""
     ((name, wrap),) = SAVE.wraps.items()
     gone = changed(SAVE, wraps={"save": wrap})
     otherwise = changed(SAVE, wraps={"save_results_samples": wrap}, calls={"save_results_samples": SAVE.calls[name]})
-    for broken in (gone, otherwise):
+    for broken in (changed(SAVE, module="lmms_eval.of_another_day"), gone, otherwise):
         replace(broken)
         said = "lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently"
         assert log.pop().startswith(said) and not log
 
 
-def test_what_waits_is_replaced_once_its_module_was_imported_and_imports_none(
+def test_what_is_called_otherwise_stays_and_nothing_is_replaced_twice(
     monkeypatch: pytest.MonkeyPatch, warnings: list[str]
 ) -> None:
     def double(function: Any) -> Any:
         return lambda number: 2 * function(number)
 
-    later = Replacement(
-        "some_module", "", {"count": double}, {"count": Call(1)}, reason="", loss="cannot count", waits=True
-    )
-    replace(later)
-    assert warnings == []
-    replace(changed(later, waits=False))
-    assert warnings.pop().startswith("lmms_eval_tasks cannot count in this lmms-eval, which is built differently (")
+    doubled = Replacement("some_module", "", {"count": double}, {"count": Call(1)}, reason="", loss="cannot count")
     module: Any = SimpleNamespace(count=lambda number: number + 1)
     monkeypatch.setitem(sys.modules, "some_module", module)
     for _ in range(2):
-        replace(later)
+        replace(doubled)
         assert module.count(1) == 4 and warnings == []
     module.count = lambda number, other: number
-    replace(later)
+    replace(doubled)
     assert module.count(1, 2) == 1 and "TypeError: missing a required argument: 'other'" in warnings.pop()
 
 

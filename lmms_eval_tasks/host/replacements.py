@@ -22,7 +22,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -59,8 +58,6 @@ class Replacement:
     """Why no hook of lmms-eval does it."""
     loss: str
     """What lmms-eval-tasks lacks where one is not there, or is called in another way."""
-    waits: bool = False
-    """Whether its module is not imported for it: it is replaced once others have imported it."""
 
     def find_owner(self) -> Any:
         """Return the class or module that has them; raises ImportError or AttributeError where it is not there."""
@@ -70,8 +67,6 @@ class Replacement:
 
 def replace(replacement: Replacement) -> None:
     """Replace functions, once; where lmms-eval is built differently a warning says what is lost."""
-    if replacement.waits and replacement.module not in sys.modules:
-        return
     try:
         owner = replacement.find_owner()
         found = {name: getattr(owner, name) for name in replacement.wraps}
@@ -94,31 +89,30 @@ def replace(replacement: Replacement) -> None:
         setattr(owner, name, function)
 
 
-def replace_all() -> None:
-    """Replace what can be replaced now; the rest follows when tasks are loaded."""
+def replace_first() -> None:
+    """Replace all but `evaluate`, in whose module lmms-eval calls the plugin; it follows with the first manager."""
     for replacement in REPLACEMENTS:
-        if not replacement.waits:
+        if replacement is not EVALUATE:
             replace(replacement)
 
 
-def _wrap_get_config(get_config: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `_get_config` of our task manager; once it is called, lmms-eval's evaluator has been imported."""
-    bound = manager.wrap_get_config(get_config)
+def _wrap_initialize_tasks(initialize_tasks: Callable[..., Any]) -> Callable[..., Any]:
+    index_tasks = manager.wrap_initialize_tasks(initialize_tasks)
 
-    @functools.wraps(get_config)
-    def get_config_and_replace(*arguments: Any, **named: Any) -> Any:
+    @functools.wraps(initialize_tasks)
+    def replace_and_index(*arguments: Any, **named: Any) -> Any:
         replace(EVALUATE)
-        return bound(*arguments, **named)
+        return index_tasks(*arguments, **named)
 
-    return get_config_and_replace
+    return replace_and_index
 
 
 MANAGER = Replacement(
     "lmms_eval.tasks", "TaskManager",
     {
-        "initialize_tasks": manager.wrap_initialize_tasks,
+        "initialize_tasks": _wrap_initialize_tasks,
         "match_tasks": manager.wrap_match_tasks,
-        "_get_config": _wrap_get_config,
+        "_get_config": manager.wrap_get_config,
         "load_task_or_group": manager.wrap_load_task_or_group,
         "load_config": manager.wrap_load_config,
     },
@@ -139,7 +133,6 @@ EVALUATE = Replacement(
     {"evaluate": Call(0, ("lm", "task_dict"))},
     "Model and tasks meet here first: no hook of a task is given the model, nor called once all tasks are loaded.",
     "does not know the model of a run",
-    waits=True,
 )  # fmt: skip
 SAVE = Replacement(
     "lmms_eval.loggers.evaluation_tracker", "EvaluationTracker", {"save_results_aggregated": wrap_save},
