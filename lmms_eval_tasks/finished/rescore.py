@@ -14,7 +14,7 @@ from typing import Any
 
 from lmms_eval_tasks.host.manager import bind_group
 from lmms_eval_tasks.host.model.identity import ModelFacts, installed_version
-from lmms_eval_tasks.host.ranks import ordinary_errors
+from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import registry
@@ -121,13 +121,14 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     tasks = {name: task for name in logs if (task := registry().find_task(name))}
     if message := evaluation.problems([task.pointer for task in tasks.values()]):
         raise InputError(f"{message}\n\nQuestions, options and keys are not in a sample log, but in the prepared data.")
-    with ordinary_errors():
-        opened = {}
-        for name, task in tasks.items():
-            try:
-                opened[name] = _open_task(task, evaluation, run.adapter, logs[name], notes)
-            except ValueError as error:
-                problems.add(name, str(error))
+    opened = {}
+    for name, task in tasks.items():
+        try:
+            opened[name] = _open_task(task, evaluation, run.adapter, logs[name], notes)
+        except RunStopped as stop:
+            raise stop.for_program() from None
+        except ValueError as error:
+            problems.add(name, str(error))
     problems.raise_if_any(f"{run.path} cannot be scored again")
     docs = {
         name: _find_docs(run, state, rows, logs[name], notes, problems) for name, (state, _, rows) in opened.items()

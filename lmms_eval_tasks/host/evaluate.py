@@ -23,7 +23,7 @@ from lmms_eval_tasks.host.asking.unanswered import FailedRequests, NotedReplies,
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model.identity import ModelFacts, find_arguments, read_weights
 from lmms_eval_tasks.host.model.readers import ready_reader
-from lmms_eval_tasks.host.ranks import ended_by_hand, ordinary_errors, stop_if_any
+from lmms_eval_tasks.host.ranks import RunStopped, ended_by_hand, stop_if_any
 from lmms_eval_tasks.host.tasks.running import (
     FinishedRun,
     Results,
@@ -93,10 +93,13 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             FailedRequests(model),
             server,
         )
-        with ordinary_errors(), ended_by_hand(kept.describe), asked.lasting(given.get("response_cache")):
-            is_empty = part and not any(part.documents.values())
-            results = evaluate_nothing() if is_empty else evaluate(*arguments, **named)
-            stop_if_any(describe_silence(states))
+        try:
+            with ended_by_hand(kept.describe), asked.lasting(given.get("response_cache")):
+                is_empty = part and not any(part.documents.values())
+                results = evaluate_nothing() if is_empty else evaluate(*arguments, **named)
+                stop_if_any(describe_silence(states))
+        except RunStopped as stop:
+            raise stop.for_program() from None
         if not isinstance(results, dict):
             return results
         if part:

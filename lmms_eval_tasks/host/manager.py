@@ -22,7 +22,6 @@ from lmms_eval_tasks.host.ranks import (
     command_options,
     end_where_lmms_eval_goes_on,
     on_command_line,
-    ordinary_errors,
     stop_if_any,
 )
 from lmms_eval_tasks.host.tasks.foreign_views import bind_view
@@ -154,8 +153,10 @@ def wrap_load_task_or_group(load: Method) -> Method:
     def load_or_raise(manager: Any, task_list: Any = None, task_type: Literal["simple", "chat"] = "simple") -> Any:
         if hasattr(manager, OURS):
             add_views(manager, [task_list] if isinstance(task_list, str) else task_list or [])
-        with ordinary_errors():
+        try:
             return load(manager, task_list, task_type)
+        except RunStopped as stop:
+            raise stop.for_program() from None
 
     return load_or_raise
 
@@ -165,8 +166,10 @@ def wrap_load_config(load_config: Method) -> Method:
 
     @functools.wraps(load_config)
     def load_or_raise(manager: Any, config: Any) -> Any:
-        with ordinary_errors():
+        try:
             return load_config(manager, config)
+        except RunStopped as stop:
+            raise stop.for_program() from None
 
     return load_or_raise
 

@@ -95,16 +95,9 @@ class RunStopped(SystemExit):
         super().__init__(f"\n{message}")
         self.message = message
 
-
-@contextmanager
-def ordinary_errors() -> Iterator[None]:
-    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs."""
-    try:
-        yield
-    except RunStopped as stop:
-        if on_command_line() or current_exchange().size > 1:
-            raise
-        raise InputError(stop.message) from None
+    def for_program(self) -> RunStopped | InputError:
+        """Return what a Python program gets: an `InputError`. The command line, and one rank of several, end."""
+        return self if on_command_line() or current_exchange().size > 1 else InputError(self.message)
 
 
 def called_by(module: str) -> Iterator[FrameType]:

@@ -27,7 +27,7 @@ from lmms_eval_tasks.host.model.identity import (
     read_weights,
     wrap_create,
 )
-from lmms_eval_tasks.host.ranks import Exchange, RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.host.ranks import Exchange, RunStopped, stop_if_any
 from lmms_eval_tasks.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.models.base import model_name
 from lmms_eval_tasks.registry import registry
@@ -101,8 +101,7 @@ def test_arguments_that_a_model_does_not_take(expected: Any) -> None:
 
 def test_the_command_line_ends_and_a_program_gets_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop() -> None:
-        with ordinary_errors():
-            raise RunStopped("no data")
+        raise RunStopped("no data").for_program()
 
     with pytest.raises(InputError, match=r"^no data$"):
         stop()

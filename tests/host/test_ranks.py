@@ -95,8 +95,7 @@ def test_a_program_gets_an_exception_in_place_of_the_end_and_one_rank_of_several
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopping() -> None:
-        with ranks.ordinary_errors():
-            raise RunStopped("no disk")
+        raise RunStopped("no disk").for_program()
 
     def on_rank(rank: int) -> tuple[type[BaseException], str]:
         with pytest.raises((InputError, RunStopped)) as caught:
