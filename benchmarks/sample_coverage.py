@@ -99,7 +99,7 @@ def sampled(units: Units, drawn: Mapping[str, Drawn]) -> Units:
     """What counts in a score of the groups that were drawn."""
     return {
         place: [
-            unit._replace(weight=unit.weight * found.weight, drawn=found)
+            unit._replace(weight=unit.weight * found.weight, record=replace(unit.record, drawn=found))
             for unit in counted
             if (found := drawn.get(unit.group))
         ]

@@ -37,11 +37,24 @@ Member = tuple[str, str | None]
 class ScoreUnit(NamedTuple):
     """Unit that counts once in a score: an item, or a group whose members count only together."""
 
-    group: str
-    records: tuple[Record, ...]
+    record: Record
+    """That of the item, or of the group's first member."""
     value: float
     weight: float = 1.0
-    drawn: Drawn | None = None
+    others: tuple[Record, ...] = ()
+    """Those of the group's other members."""
+
+    @property
+    def group(self) -> str:
+        return self.record.group_id
+
+    @property
+    def drawn(self) -> Drawn | None:
+        return self.record.drawn
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return self.record, *self.others
 
     @property
     def members(self) -> frozenset[Member]:
@@ -171,7 +184,7 @@ class Metric:
             strata.setdefault(self._place(record), []).append(record)
         if not self.together:
             return {
-                place: [self._unit((one,), value) for one in of_place if (value := self.value(one)) is not None]
+                place: [self._unit(value, one) for one in of_place if (value := self.value(one)) is not None]
                 for place, of_place in strata.items()
             }
         found: dict[Stratum, list[ScoreUnit]] = {}
@@ -186,14 +199,13 @@ class Metric:
         side = bool(self.contrast(record)) if self.contrast else True
         return side, str(self.stratum(record)) if self.stratum else ""
 
-    def _unit(self, records: tuple[Record, ...], value: float) -> ScoreUnit:
-        first = records[0]
-        return ScoreUnit(first.group_id, records, value, self._weight(first), first.drawn)
+    def _unit(self, value: float, record: Record, *others: Record) -> ScoreUnit:
+        return ScoreUnit(record, value, self._weight(record), others)
 
     def _whole(self, members: Sequence[Record]) -> ScoreUnit | None:
         """Return the unit that the members of a group form, if they are complete and all scored."""
         values = [value for one in members if (value := self.value(one)) is not None]
-        return self._unit(tuple(members), min(values)) if len(values) == len(members) == self.together else None
+        return self._unit(min(values), *members) if len(values) == len(members) == self.together else None
 
     def _join(self, each: Sequence[Units], need: Mapping[str, int], across: Across) -> dict[Stratum, list[ScoreUnit]]:
         """Return the units of several samples as one, each with the value that its samples have together.

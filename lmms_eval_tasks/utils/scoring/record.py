@@ -124,6 +124,7 @@ class JudgeReading(RowForm):
 
 _SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.BLOCKED)
 _UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
+_UNHEARD = frozenset((UnscoredReason.NO_CLIP, *_SILENT, *_UNSHOWN))
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class Record:
     @property
     def heard(self) -> bool:
         """Whether there is an answer: something could be shown, and neither the model nor a request to it failed."""
-        return self.unscored_reason not in (UnscoredReason.NO_CLIP, *_SILENT, *_UNSHOWN)
+        return self.unscored_reason not in _UNHEARD
 
     @property
     def ran_out(self) -> bool:
