@@ -245,7 +245,9 @@ def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatc
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     before = facts("causalvqa_paired", clips_needed=True)
     assert before == facts("causalvqa_paired", clips_needed=True)
-    state = new_state("causalvqa_paired", Evaluation(absent={("causalvqa", "test"): {}}))
+    evaluation = Evaluation()
+    evaluation.split_of({"benchmark": "causalvqa", "split": "test"}).absent = {}
+    state = new_state("causalvqa_paired", evaluation)
     seen = rank_facts([state])
     next(clip_path("causalvqa", "test").iterdir()).unlink()
     after = facts("causalvqa_paired", clips_needed=True)

@@ -83,21 +83,49 @@ class RunChoices:
         return read_sample() if self.splits else None
 
 
+class OpenSplit:
+    """A prepared split, each part of which is read once for all tasks of an evaluation."""
+
+    def __init__(self, card: Card, name: str) -> None:
+        self.card, self.name = card, name
+        self.absent: Mapping[str, str] | None = None
+        """The clips that the first rank has not found, of several ranks."""
+        self._tables: dict[bool, datasets.Dataset] = {}
+
+    def table(self, clips_needed: bool) -> datasets.Dataset:
+        if clips_needed not in self._tables:
+            self._tables[clips_needed] = load_table(self.card, self.name, clips_needed, self.absent)
+            _ = self.data_set  # of this table: another set may be prepared before the first item is graded
+        return self._tables[clips_needed]
+
+    @cached_property
+    def data_set(self) -> DataSet:
+        """The official release, a part of it, one's own, or sample data."""
+        return read_manifest(self.card).splits[self.name].data_set
+
+    @cached_property
+    def submitted(self) -> Table:
+        """The rows from which files for the leaderboard are made."""
+        return read_prepared(self.card, self.name)
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation(RunChoices):
     """A run with its tasks, and with the prepared tables and judges that these share."""
 
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
-    absent: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
-    """The clips that the first rank has not found, of several ranks."""
-    _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
-    _sets: dict[tuple[str, str], DataSet] = field(default_factory=dict)
-    _prepared: dict[tuple[str, str], Table] = field(default_factory=dict)
+    _splits: dict[tuple[str, str], OpenSplit] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, state: TaskState) -> None:
         cast(dict[str, TaskState], self.tasks)[state.name] = state
+
+    def split_of(self, pointer: Pointer) -> OpenSplit:
+        key = benchmark, split = pointer["benchmark"], pointer["split"]
+        if key not in self._splits:
+            self._splits[key] = OpenSplit(read_card(benchmark), split)
+        return self._splits[key]
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
         """Return the rows of the prepared table that a task's pointer names, at the index that they have there."""
@@ -108,11 +136,8 @@ class Evaluation(RunChoices):
         benchmark, split = pointer["benchmark"], pointer["split"]
         check_choice(benchmark)
         clips_needed = self.clips_needed and view_of(pointer).needs_clip
-        if (key := (benchmark, split, clips_needed)) not in self._tables:
-            absent = self.absent.get((benchmark, split))
-            self._tables[key] = load_table(read_card(benchmark), split, clips_needed, absent)
-            self.data_set(pointer)  # of this table: another set may be prepared before the first item is graded
-        table, known = self._tables[key].data.table, self._tables[key]._fingerprint
+        whole = self.split_of(pointer).table(clips_needed)
+        table, known = whole.data.table, whole._fingerprint
         if subset := pointer.get("subset"):
             table = table.filter(pc.equal(table["subset"], subset))
             if not table.num_rows:
@@ -125,18 +150,6 @@ class Evaluation(RunChoices):
         # Without a fingerprint, datasets makes one of all that the table holds.
         fingerprint = hashlib.sha256(repr((known, split, subset, clips_needed)).encode()).hexdigest()[:16]
         return datasets.Dataset(table.append_column("asked", asked), fingerprint=fingerprint)
-
-    def data_set(self, pointer: Pointer) -> DataSet:
-        """Return the kind of a task's prepared set: the official release, a part of it, one's own, or sample data."""
-        if (key := (pointer["benchmark"], pointer["split"])) not in self._sets:
-            self._sets[key] = read_manifest(read_card(key[0])).splits[key[1]].data_set
-        return self._sets[key]
-
-    def prepared(self, card: Card, split: str) -> Table:
-        """Return the prepared table of a split, from which the files of several tasks are made."""
-        if (key := (card.name, split)) not in self._prepared:
-            self._prepared[key] = read_prepared(card, split)
-        return self._prepared[key]
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
         table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
@@ -159,7 +172,7 @@ class Evaluation(RunChoices):
 
     def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
         """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
-        ranks, absent = current_exchange(), {}
+        ranks, absent = current_exchange(), dict[tuple[str, str], Mapping[str, str]]()
         if ranks.size == 1:
             return
         for pointer in () if ranks.rank else pointers:
@@ -168,7 +181,8 @@ class Evaluation(RunChoices):
                 if self.clips_needed and view_of(pointer).needs_clip:
                     absent[card.name, split] = absent_clips(card, split, read_table(card, split)[0])
         found, *_ = ranks.gather(absent)
-        self.absent.update(found)
+        for (benchmark, split), clips in found.items():
+            self.split_of({"benchmark": benchmark, "split": split}).absent = clips
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
         reasons: dict[str, None] = {}
@@ -403,7 +417,7 @@ class TaskState(RunningTask):
 
     @cached_property
     def data_set(self) -> DataSet:
-        return self.evaluation.data_set(self.pointer)
+        return self.evaluation.split_of(self.pointer).data_set
 
     @property
     def model(self) -> Any:
@@ -600,7 +614,7 @@ def _write_submissions(state: TaskState, output_path: Path, model: str) -> int |
         path = output_path / form.path(split, part)
         path = path.with_name(f"{path.stem}.{safe}{path.suffix}") if safe else path
         try:
-            table = state.evaluation.prepared(benchmark.card, split).rows_of(tasks)
+            table = state.evaluation.split_of(pointer).submitted.rows_of(tasks)
             items = [item for key in keys for item in finished[key]]
             if failed := [item.record for item in items if item.record.unscored_reason in ASKED_AGAIN]:
                 logger.warning(
