@@ -86,6 +86,7 @@ def test_the_door_is_small() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 def test_everything_in_it_is_used_by_a_benchmark_or_an_example() -> None:
     used = set()
     for path in (path for folder in FOLDERS for path in folder.rglob("*.py")):

@@ -53,6 +53,7 @@ def test_pages_and_files_of_tests_reach_what_reads_them() -> None:
     assert TESTS / "report" / "test_tables.py" in with_runs and len(with_runs) < 10
 
 
+@pytest.mark.slow
 def test_the_names_of_words_are_those_of_the_modules_that_read_them() -> None:
     assert reached_from("lmms_eval_tasks/utils/answers/words.json") >= below(TESTS / "utils" / "answers")
 

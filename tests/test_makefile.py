@@ -57,6 +57,7 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     return [line for path in files if path.exists() for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
     filled = ["python -m venv .venv", f"{INSTALL} --constraint constraints.txt .[dev] ./worlds[tests]", INSTALLS]
     assert make(checkout) == filled

@@ -110,6 +110,7 @@ def test_prepare_and_check_show_a_warning_once(tmp_path: Path) -> None:
     assert odd in call("check", "cast_bench").out
 
 
+@pytest.mark.slow
 def test_check_finds_clips_and_tables_that_would_stop_a_run(
     expected: Any, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_random_pair_is_none_that_the_release_has(pairs: list[tuple[str, ...]]
     assert len(paired) == 2 * len(nx.max_weight_matching(could, maxcardinality=True))
 
 
+@pytest.mark.slow
 def test_how_many_are_in_no_random_pair_is_said(tmp_path: Path, videos: Path) -> None:
     rows = [row for number in range(4) for row in mvp_pair(f"s_{number}")]
     alone = [{**row, "question": "How many?"} for row in mvp_pair("t_0")]

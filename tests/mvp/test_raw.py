@@ -451,6 +451,7 @@ def test_what_is_missing_is_said_with_its_file_and_where_it_comes_from(
     expected(heading + table.rpartition("Prepared in")[0])
 
 
+@pytest.mark.slow
 def test_faults_that_are_seen_before_any_clip_is_decoded(
     originals: Path, raw: Raw, tmp_path: Path, home: Path, expected: Expected
 ) -> None:

@@ -168,6 +168,7 @@ def faulty(asked: Asked) -> Any:
     return {**replies, **FAILURES, 10: {"text": ""}}.get(number, good)
 
 
+@pytest.mark.slow
 def test_every_fault_is_named_and_a_second_build_asks_only_what_no_server_answered(
     tmp_path: Path, expected: Expected
 ) -> None:
@@ -253,6 +254,7 @@ def test_killed_builds_and_two_at_once_give_the_same_bytes_and_ask_nothing_twice
     assert script.answered == asked and files_of(alone) == files_of(killed) == files_of(shared)
 
 
+@pytest.mark.slow
 def test_no_more_requests_are_under_way_than_a_role_allows(tmp_path: Path) -> None:
     def slow(prompt: str, before: int) -> Say:
         text = json.dumps({"text": "x"}) if "number" in material_of(prompt) else "good END"
@@ -274,6 +276,7 @@ def test_a_server_that_does_not_answer_stops_the_build_at_once(tmp_path: Path, e
     assert time.monotonic() - start < 10 and not (tmp_path / "out/release").exists()
 
 
+@pytest.mark.slow
 def test_the_budget_stops_a_build_which_goes_on_with_another(tmp_path: Path) -> None:
     config, out = configuration(tmp_path, numbers=10), tmp_path / "out"
     with play() as played:

@@ -59,6 +59,7 @@ def train(swift: FakeSwift, command: str, benchmark: str, source: Path, *more: o
     return call("train", benchmark, command, *folders, *more)
 
 
+@pytest.mark.slow
 @SETS
 def test_trainings_ask_as_the_evaluation_does_and_reward_the_key(
     swift: FakeSwift, tmp_path: Path, write: Write

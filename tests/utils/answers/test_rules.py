@@ -32,6 +32,7 @@ def check(reader: str, rules: Collection[str]) -> None:
         assert whole(case) in right and read not in right, (rule, case, read)
 
 
+@pytest.mark.slow
 def test_each_rule_of_the_letters_stands_on_a_response() -> None:
     assert len(rules_of_letters()) >= 40
     check("choice", rules_of_letters())

@@ -48,6 +48,7 @@ def lowest(groups: int) -> float:
     return 100 * float(stats.binomtest(groups, groups).proportion_ci(method="wilson").low)
 
 
+@pytest.mark.slow
 def test_a_plain_proportion_gets_wilsons_interval_and_a_mean_of_parts_is_surer_than_one() -> None:
     for groups in (1, 7, 50, 793):
         for right in range(groups + 1):

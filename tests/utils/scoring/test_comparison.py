@@ -130,6 +130,7 @@ def test_tasks_of_a_group_count_equally_and_other_tasks_are_refused() -> None:
     assert found.differences[0].interval == pytest.approx((-unseen, unseen))
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_mcnemar_is_the_exact_sign_test_and_holm_is_as_by_hand(values: list[float]) -> None:
     for first, second in ((0, 0), (1, 3), (10, 2), (30, 30), (0, 6)):

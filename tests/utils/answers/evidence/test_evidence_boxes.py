@@ -131,6 +131,7 @@ def test_the_convention_in_which_boxes_are_written_is_found(declared: BoxConvent
         assert diagnosis.mean_iou[BoxConvention.XYXY_RESIZED] is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.floats()] * 4), max_size=30), st.sampled_from(BoxConvention))
 def test_boxes_outside_the_frame_are_suspicious_and_few_or_none_are_no_evidence(
     any_boxes: list[Box], declared: BoxConvention
@@ -162,6 +163,7 @@ def test_limits_are_those_of_the_adapter_and_its_video_reader(width: int, height
     assert 3136 <= shown[0] * shown[1] <= 602112
 
 
+@pytest.mark.slow
 def test_the_real_reader_shows_that_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = pytest.importorskip("qwen_vl_utils.vision_process")
     torch = pytest.importorskip("torch")

@@ -163,6 +163,7 @@ def test_the_object_found_is_that_of_a_plain_scan(plain: ModuleType, text: str) 
     assert repr(found.value if found else {}) == repr(plain.plain_answer(text))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(trees, trees, trees)
 def test_any_answer(tree: object, span: object, boxes: object) -> None:
@@ -239,6 +240,7 @@ def test_truth_of_another_form_is_refused() -> None:
             read_truth(evidence)
 
 
+@pytest.mark.slow
 def test_what_is_read_of_an_answer_is_bounded_in_time_and_memory() -> None:
     def answer_of(instances: int, **more: str) -> str:
         seconds = {f"{second // 60:02d}:{second % 60:02d}": [1, 2, 3, 4] for second in range(600)}
