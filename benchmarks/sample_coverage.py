@@ -23,8 +23,8 @@ from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.runs.scores import parts_of
 from lmms_eval_tasks.utils.data.sampling import SMALLEST, Drawn, SampleChoice, draw, strata_of
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate_units
-from lmms_eval_tasks.utils.scoring.metrics import Metric, Units, right, score_tasks
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.metrics import Metric, Units, score_tasks
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, right
 
 PAIRS = Metric("pair_accuracy", "pairs", right, together=2)
 SINGLE = Metric("single_accuracy", "single", right)

@@ -51,7 +51,6 @@ def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str
             if not metric.applies(record):
                 continue
             value: Any = metric.value(record)
-            json.dumps(metric.for_errors(record))
         except Exception as error:  # whatever a benchmark's own functions raise
             offered = ", ".join(["expected", "answered", "outcome", *record.fields]) + (
                 f" and the strata {', '.join(record.stratum)}" if record.stratum else ""

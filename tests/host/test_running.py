@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from lmms_eval_tasks.runs.folder import LoggedItem
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS
-from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
+from lmms_eval_tasks.utils.data.sampling import Drawn
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 FIRST, SECOND = "as written", "otherwise"
 EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -99,6 +100,21 @@ def test_an_item_is_logged_once_and_found_again_with_what_its_submission_needs(w
     bound[RECORD]([item[RECORD] for item in once])
     with pytest.raises(ValueError, match="zip"):
         bound[SUBMISSION_ROWS]([item[SUBMISSION_ROWS] for item in twice], None)
+
+
+def test_lmms_eval_gets_what_its_standard_errors_need(world: Path) -> None:
+    """It takes the values of clustered errors from the key score, and any bare number as a value."""
+    state, right = task_state(PAIRED), Record("q1_0", "q1", {}, "A", "A", Outcome.CORRECT)
+    twice = replace(right, sample=1, samples=(replace(right, outcome=Outcome.WRONG, sample=2),))
+    unasked = replace(right, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.NO_CLIP)
+    of_sample = replace(right, drawn=Drawn(stratum="all", asked=2, groups=4))
+    gathered = [state.gather(one) for one in (right, twice, unasked, of_sample)]
+    assert [(one["single_accuracy"], one["unparsed_rate"], one["pair_accuracy"]) for one in gathered] == [
+        ({"group_id": "q1", "score": 100.0}, 0.0, None),
+        ({"group_id": "q1", "score": 50.0}, {"group_id": "q1", "score": 0.0}, None),
+        (None, None, None),
+        (None, None, None),
+    ]
 
 
 def test_what_is_chosen_of_a_run_and_known_of_its_model_stays(world: Path) -> None:

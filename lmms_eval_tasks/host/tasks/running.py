@@ -49,7 +49,7 @@ from lmms_eval_tasks.utils.data.card import Card, DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, read_sample
 from lmms_eval_tasks.utils.judge.client import LoggedVerdicts, check_judge, open_judge, read_settings
-from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, score_tasks
+from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, Units, mean_of_known, score_tasks
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table, read_prepared
 
@@ -325,6 +325,16 @@ class TaskRequests:
         return True
 
 
+def _for_errors(metric: Metric, record: Record) -> float | Mapping[str, object] | None:
+    """What lmms-eval's standard errors need of a record, as JSON values; None where it prints none of it."""
+    if metric.errors == "none" or record.drawn:
+        return None
+    value = mean_of_known(map(metric.value, record.each)) if record.samples else metric.value(record)
+    if value is None or (metric.errors == "plain" and not record.samples):
+        return value
+    return {"group_id": record.group_id, "score": value}
+
+
 class _First(str):
     """A score's name that lmms-eval puts before all others where its first rank has no item of a task.
 
@@ -542,7 +552,7 @@ class TaskState(RunningTask):
         for metric in self.metrics:
             if metric.applies(record) and (is_sample or metric is not SAMPLE_DATA):
                 # Of a row that is one sample of its item lmms-eval would take the error for that of an item.
-                gathered[metric.name] = metric.for_errors(record) if self.view.across == "mean" else None
+                gathered[metric.name] = _for_errors(metric, record) if self.view.across == "mean" else None
         return gathered
 
     def keep_records(self, records: Sequence[Mapping[str, Any]]) -> list[Any]:

@@ -34,8 +34,8 @@ from lmms_eval_tasks.utils.answers.opening import why_unread
 from lmms_eval_tasks.utils.answers.reply import as_reply
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import BOXES, MATCHING
-from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
-from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnparsedReason, UnscoredReason
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnparsedReason, UnscoredReason, percent
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, pla
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.core.patterns import late_pattern
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
-from lmms_eval_tasks.utils.scoring.record import UnparsedReason
+from lmms_eval_tasks.utils.scoring.metrics import Metric, share_of
+from lmms_eval_tasks.utils.scoring.record import UnparsedReason, right
 
 _WORDS = Words("verdict_words.json")
 _any_of = _WORDS.any_of

@@ -19,7 +19,7 @@ from statistics import fmean, variance
 from typing import Literal, NamedTuple, get_args
 
 from lmms_eval_tasks.utils.data.sampling import Drawn
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, any_record, percent, right, unparsed, unscored
 
 PERCENT = (0.0, 100.0)
 PAIR = 2
@@ -113,7 +113,7 @@ class Metric:
     name: str
     title: str
     value: Callable[[Record], float | None]
-    applies: Callable[[Record], bool] = lambda record: True
+    applies: Callable[[Record], bool] = any_record
     together: int | None = None
     stratum: Callable[[Record], str] | None = None
     over: str = ""
@@ -141,15 +141,6 @@ class Metric:
     def total(cls, name: str, title: str, value: Callable[[Record], float]) -> Metric:
         """A score that is the sum of what records contribute, such as a number of items."""
         return cls(name, title, value, kind="total", value_bounds=None, unit="", higher_is_better=None, errors="plain")
-
-    def for_errors(self, record: Record) -> float | Mapping[str, object] | None:
-        """What lmms-eval's standard errors need of a record, as JSON values; None where it prints none of it."""
-        if self.errors == "none" or record.drawn:
-            return None
-        value = mean_of_known(map(self.value, record.each)) if record.samples else self.value(record)
-        if value is None or (self.errors == "plain" and not record.samples):
-            return value
-        return {"group_id": record.group_id, "score": value}
 
     def score_records(self, records: Iterable[Record]) -> float | int | None:
         """The score of records."""
@@ -377,15 +368,6 @@ def variances(metric: Metric, parts: Iterable[Iterable[Record]]) -> tuple[float,
     return max(0.0, between), within
 
 
-def percent(flag: bool | None) -> float | None:
-    """100 for True, 0 for False, None for None."""
-    return None if flag is None else 100.0 * flag
-
-
-def right(record: Record) -> float | None:
-    return percent(record.correct)
-
-
 def _alike(record: Record) -> float | None:
     """Percent of the pairs of an item's samples that give the same answer; one that is not read is like no other."""
     answers = [one.answered for one in record.each if one.heard]
@@ -402,21 +384,13 @@ def share_of(answer: str) -> Callable[[Record], float | None]:
     return lambda record: None if record.answered is None else percent(record.answered == answer)
 
 
-UNPARSED_RATE = Metric(
-    "unparsed_rate",
-    "unparsed",
-    lambda record: percent(record.answered is None) if record.heard else None,
-    higher_is_better=False,
-    errors="plain",
-)
+UNPARSED_RATE = Metric("unparsed_rate", "unparsed", unparsed, higher_is_better=False, errors="plain")
 """Percent of the items with a response in which no answer can be read; they count as wrong."""
 
-UNSCORED_RATE = Metric(
-    "unscored_rate", "unscored", lambda record: percent(record.correct is None), higher_is_better=False, errors="plain"
-)
+UNSCORED_RATE = Metric("unscored_rate", "unscored", unscored, higher_is_better=False, errors="plain")
 """Percent of items that could not be asked or graded."""
 
-SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors="plain")
+SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None)
 """100 where the data is sample data. Tasks on released data have no such score."""
 
 COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)

@@ -304,6 +304,28 @@ class Record:
             raise ValueError(f"Expected a record with item_id, group_id, stratum, …, but got {value!r}.") from error
 
 
+def percent(flag: bool | None) -> float | None:
+    """100 for True, 0 for False, None for None."""
+    return None if flag is None else 100.0 * flag
+
+
+def right(record: Record) -> float | None:
+    return percent(record.correct)
+
+
+def unparsed(record: Record) -> float | None:
+    """100 where no answer can be read in a response, 0 where one is; None without a response."""
+    return percent(record.answered is None) if record.heard else None
+
+
+def unscored(record: Record) -> float | None:
+    return percent(record.correct is None)
+
+
+def any_record(_: Record) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class GradedItem:
     """One item after grading.

@@ -25,8 +25,8 @@ from lmms_eval_tasks.utils.scoring.compare import (
     rank_scores,
     unpaired_effect,
 )
-from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY, Metric, percent
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY, Metric
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, percent
 
 Flags = tuple[bool | None, ...]
 

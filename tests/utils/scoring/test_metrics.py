@@ -20,11 +20,10 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     count_groups,
     count_items,
     mean_of_known,
-    percent,
     score_tasks,
     sum_groups,
 )
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason, percent
 
 FLAGS = st.sampled_from([True, False, None])
 OUTCOMES = {True: Outcome.CORRECT, False: Outcome.WRONG, None: Outcome.UNSCORED}
@@ -163,17 +162,7 @@ def test_a_group_of_tasks_needs_every_task_to_which_the_score_applies() -> None:
     assert score_tasks(PAIRS_SCORED, map(PAIRS_SCORED.units, [big, small])) == 2
 
 
-def test_lmms_eval_gets_what_its_standard_errors_need_and_kinds_and_errors_are_checked() -> None:
-    right, plain = record(True, "q1", part="yes"), replace(RIGHT, errors="plain")
-    for without in (PAIR_ACCURACY, STRATA_MEAN, CONTRAST):
-        assert without.for_errors(right) is None
-    # It takes the values of clustered standard errors from the key score, and any bare number as a value.
-    assert SINGLE_ACCURACY.for_errors(right) == {"group_id": "q1", "score": 100.0}
-    assert plain.for_errors(right) == 100.0
-    assert SINGLE_ACCURACY.for_errors(record(None)) is plain.for_errors(record(None)) is None
-    # Of several samples the mean counts.
-    twice = replace(right, sample=1, samples=(replace(record(False, "q1"), sample=2),))
-    assert SINGLE_ACCURACY.for_errors(twice) == plain.for_errors(twice) == {"group_id": "q1", "score": 50.0}
+def test_kinds_and_errors_are_checked() -> None:
     for more in ({"together": 2}, {"stratum": lambda record: "a"}, {"contrast": lambda record: True}):
         with pytest.raises(ValueError, match="Expected other errors of right than plain ones"):
             replace(RIGHT, errors="plain", **more)

@@ -12,8 +12,8 @@ from scipy import stats
 from lmms_eval_tasks.utils.data.sampling import Drawn, SampleChoice, draw
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
-from lmms_eval_tasks.utils.scoring.metrics import Metric, right
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, right
 
 PAIRS = Metric("pairs", "pairs", right, together=2)
 SINGLE = Metric("single", "single", right)
