@@ -23,7 +23,7 @@ from loguru import logger
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.answers.hooks import aggregate
+from lmms_eval_tasks.utils.answers.hooks import Grade, aggregate
 from lmms_eval_tasks.utils.answers.reply import Reply
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_configs
@@ -103,11 +103,20 @@ class RecordedEvaluation(Evaluation):
         return JudgeReply(self.reply.get(case.prompt.prompt_id, ""), "recorded")
 
 
+class ExampleState(TaskState):
+    """The state of a task over rows, which say of their set only whether it is a sample."""
+
+    def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
+        """The record of a reply, with an entry for each score."""
+        self.data_set = DataSet(kind=SetKind.SAMPLE if doc.get("sample") else SetKind.OFFICIAL)
+        return super().grade_first(doc, results, grade)
+
+
 @dataclass(frozen=True)
 class ExampleRun:
     """A task that runs over examples: its state, its functions bound to that, and its ``lmms_eval_specific_kwargs``."""
 
-    state: TaskState
+    state: ExampleState
     bound: Configuration
     kwargs: Any
 
@@ -116,8 +125,7 @@ class ExampleRun:
         return text
 
     def grade(self, row: Row, response: Any) -> dict[str, Any]:
-        """The record of a response, with an entry for each score; rows say of their set only whether it is a sample."""
-        self.state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
+        """The record of a response, with an entry for each score."""
         said = NO_REPLY if response == NO_CLIP else response
         items: dict[str, Any] = self.bound["process_results"](row, [said])
         return items
@@ -152,7 +160,7 @@ def run_task(
                 os.environ.pop(name, None)
             os.environ.update(environment or {})
             metrics = [metric.name for metric in task.kind.metrics] if scored else []
-            state = TaskState(task.name, task.pointer, metrics, evaluation)
+            state = ExampleState(task.name, task.pointer, metrics, evaluation)
             named = configuration.get("lmms_eval_specific_kwargs") or {}
             kwargs = named.get("default") or {}
             checked = kwargs_for_checks(task.benchmark, kwargs)
