@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,9 +39,9 @@ class EqualRequests(AskingStage):
         if in_step or not self._evaluation.clips_needed or getattr(self._model, "draws", False):
             return ask(requests)
         keys = self._keys(requests, alone=ranks.size == 1)
-        asking: dict[str, tuple[int, int]] = {}
+        asking: dict[Hashable, tuple[int, int]] = {}
         """The rank and place of the request that is asked for all that are equal."""
-        repeated = set[str]()
+        repeated = set[Hashable]()
         for rank, of_rank in enumerate(ranks.gather(keys)):
             for place, key in enumerate(of_rank):
                 if key and asking.setdefault(key, (rank, place)) != (rank, place):
@@ -57,22 +57,24 @@ class EqualRequests(AskingStage):
             self._shared[requests[place].task_name] += 1
         return [found.get(place, Reply()) for place in range(len(requests))]
 
-    def _keys(self, requests: Sequence[Any], alone: bool) -> list[str]:
-        """Return what each request asks, the same text for those that are equal; empty where it is asked by itself."""
+    def _keys(self, requests: Sequence[Any], alone: bool) -> list[Hashable]:
+        """Return what each request asks, the same for those that are equal; nothing where it is asked by itself."""
         prompts = Counter((request.task_name, request.args[0]) for request in requests)
         tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
 
-        def key_of(request: Any) -> str:
+        def key_of(request: Any) -> Hashable:
             state, generation = self._evaluation.tasks.get(request.task_name), generation_of(request)
             if state is None or not state.asks_alike or is_padding(request) or is_sampled(generation):
-                return ""
+                return None
             if alone and prompts[request.task_name, request.args[0]] == 1:
-                return ""
+                return None
             doc_id, task, split = request.args[-3:]
             if (task, split) not in tables:
                 tables[task, split] = state.shown.answered_items(self._model.task_dict[task][split])
             item = tables[task, split](doc_id)
-            asked = repr((task, split, request.args[0], sample_of(request), item.files, item.shown, generation))
-            return hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()
+            how = repr((item.shown, generation))
+            asked = (task, split, request.args[0], sample_of(request), item.files, how)
+            # Other ranks get no prompts.
+            return asked if alone else hashlib.sha256(repr(asked).encode("utf-8", "replace")).hexdigest()
 
         return list(map(key_of, requests))

@@ -49,7 +49,7 @@ class Prompt:
         """Names of the fields that the text has."""
         return frozenset(name for _, name, _, _ in Formatter().parse(self.text) if name is not None)
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
         """Hexadecimal SHA-256 of the text in UTF-8."""
         return hashlib.sha256(self.text.encode()).hexdigest()
