@@ -30,6 +30,7 @@ from typing import Any
 
 from measuring import Options, print_ratio
 
+OURS = "lmms_eval_tasks"
 GROUP = "mvp_mini"
 PLAIN = "plain_mvp_mini"
 HOOKS = """
@@ -151,17 +152,9 @@ def write_plain_tasks(folder: Path, table: Path, names: list[str]) -> None:
 
 def hide_plugin() -> None:
     """Let lmms-eval find no entry point of this package."""
-    find: Any = importlib.metadata.entry_points
-
-    def without_ours(**chosen: Any) -> Any:
-        found = find(**chosen)
-        if "group" not in chosen:
-            return found
-        return importlib.metadata.EntryPoints(
-            entry for entry in found if not entry.value.startswith("lmms_eval_tasks.")
-        )
-
-    importlib.metadata.entry_points = without_ours
+    every = [entry for one in importlib.metadata.distributions() for entry in one.entry_points]
+    others = importlib.metadata.EntryPoints(entry for entry in every if not entry.value.startswith(f"{OURS}."))
+    importlib.metadata.entry_points = others.select  # type: ignore[assignment]
 
 
 def run(plugin: bool, arguments: list[str], measured: Path, profile: str | None) -> None:
@@ -187,6 +180,8 @@ def run(plugin: bool, arguments: list[str], measured: Path, profile: str | None)
     else:
         cli_evaluate()
     times["all"] = time.process_time()
+    if not plugin and OURS in sys.modules:
+        raise RuntimeError(f"Expected lmms-eval by itself, but it has imported {OURS}.")
     measured.write_text(json.dumps(times), encoding="utf-8")
 
 

@@ -30,7 +30,10 @@ def seed_of(request: Any) -> int | None:
 
 def generation_of(request: Any) -> Mapping[str, Any]:
     """Return the settings by which the answer to a request is generated."""
-    return next((value for value in request.args if isinstance(value, dict)), {})
+    for value in request.args:
+        if isinstance(value, dict):
+            return value
+    return {}
 
 
 def _make_seed(*parts: object) -> int:

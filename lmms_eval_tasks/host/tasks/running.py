@@ -561,6 +561,9 @@ class TaskState(RunningTask):
         if self.submits:
             self._submitted.append(self.records)
         for metric in self.metrics:
+            if metric is SAMPLE_DATA:  # it is said of the data, and no file of scores has it
+                self._scores[metric.name].append(metric.bounds[1])
+                continue
             units = self.counted[metric.name] = metric.units(self.records)
             if units:
                 self._scores[metric.name].append(score_tasks(metric, [units]))
