@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from expected import Expected
+from small_worlds import in_millimetres
 
 from lmms_eval_worlds.drafts import draw_scene
 from lmms_eval_worlds.physics.mechanics import build_model, start
@@ -42,6 +44,17 @@ def test_a_family_and_a_seed_give_a_scene_that_says_so(drawn: Drawn) -> None:
     shown = draw_scene(name, 9, 3)
     assert shown == draw_scene(name, 9, 3) != draw_scene(name, 10, 3)
     assert (shown.family, shown.id) == (name, f"{name}_9_0003")
+
+
+def test_a_family_draws_the_same_scenes_which_run_the_same_way(drawn: Drawn, expected: Expected) -> None:
+    parts: dict[str, str] = {}
+    for scene, run in drawn:
+        vary = families()[scene.family].vary
+        ran = [*run.events, run.unclear, run.again, in_millimetres(run.poses), round(run.lost_energy, 6)]
+        parts[f"{scene.id}: its scene"] = scene.model_dump_json()
+        parts[f"{scene.id}: what happens in it"] = "\n".join(map(str, ran))
+        parts[f"{scene.id}: its twins"] = str(list(vary(scene, np.random.default_rng(scene.seed))))
+    expected.digests(parts)
 
 
 def test_a_scene_is_in_view_and_happens_soon_and_its_distractors_have_no_part(drawn: Drawn) -> None:

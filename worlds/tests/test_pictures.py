@@ -5,14 +5,17 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from small_worlds import Look, ball, rolling, scene, wall
+from expected import Expected
+from small_worlds import Look, ball, prototype, rolling, scene, wall
 
 from lmms_eval_worlds.card import FRAME
+from lmms_eval_worlds.drafts import SceneDraft
 from lmms_eval_worlds.physics.mechanics import build_model, start
 from lmms_eval_worlds.physics.pictures import camera_at, events_of_view, picture_model
 from lmms_eval_worlds.scenes.scene import FLOORS, Camera, Sight
 
 WIDTH, HEIGHT = FRAME
+SQUARE = 32
 LEVEL = Camera(place=[0, -3, 0.15], target=[0, 0, 0.15])
 """Looks along y at the height of a ball on the floor, 3 m away, with 42 degrees from top to bottom."""
 
@@ -48,6 +51,37 @@ def test_looks_change_nothing_of_how_bodies_move() -> None:
         assert np.array_equal(ran[0].qpos, ran[1].qpos)
 
 
+def test_each_floor_is_painted_the_same_under_the_same_sky_and_light(expected: Expected) -> None:
+    arrays = (
+        *("geom_size", "geom_rgba", "geom_matid", "light_pos", "light_dir", "light_diffuse", "light_specular"),
+        *("light_castshadow", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess", "cam_fovy"),
+    )
+    parts: dict[str, str] = {}
+    for floor in FLOORS:
+        model = picture_model(prototype().model_copy(update={"floor": floor}))
+        look, quality = model.vis, model.vis.quality
+        light = look.headlight.ambient, look.headlight.diffuse, look.headlight.specular, look.rgba.haze
+        far = look.map.znear, look.map.zfar, look.map.shadowclip, look.map.haze, model.stat.extent, *model.stat.center
+        found = [np.asarray(getattr(model, name), float) for name in arrays] + list(map(np.asarray, (*light, far)))
+        parts[f"{floor}: what is painted"] = model.tex_data.tobytes().hex()
+        parts[f"{floor}: bodies, light and camera"] = str(
+            [quality.shadowsize, quality.offsamples, *(one.astype(float).round(6).tolist() for one in found)]
+        )
+    expected.digests(parts)
+
+
+@pytest.mark.slow
+def test_a_scene_looks_the_same(look: Look, drafts: list[SceneDraft], expected: Expected) -> None:
+    """Means of red, green and blue in squares of its last frame; boxes and shares in percent of bodies at the start."""
+    asked = {one.scene.family: one.scene.model_copy(update={"seconds": 0.25}) for one in reversed(drafts)}
+    shown, lines = [asked["ramp"], asked["chain"]], list[str]()
+    for one, seen in zip(shown, look([(one, None) for one in shown]), strict=True):
+        squares = seen.frames[-1].reshape(HEIGHT // SQUARE, SQUARE, WIDTH // SQUARE, SQUARE, 3).mean(axis=(1, 3))
+        lines += [one.id, *(" ".join(f"{value:.1f}" for value in row.ravel()) for row in squares)]
+        lines += [f"{sight.body} {sight.time} {sight.box} {100 * sight.visible:.1f}" for sight in seen.sights]
+    expected.within("\n".join(lines), 1.0)
+
+
 @pytest.mark.slow
 def test_a_body_is_seen_where_the_camera_projects_it_and_what_stands_before_it_hides_its_share(look: Look) -> None:
     red, green = ball("red", 0.0, radius=0.15), ball("green", 1.0, 0.5, radius=0.15)
@@ -72,7 +106,7 @@ def test_a_body_is_seen_where_the_camera_projects_it_and_what_stands_before_it_h
 def test_scenes_that_differ_later_look_alike_at_the_start(look: Look) -> None:
     travelling = scene(ball("red", 0.0, -0.8), seconds=0.5, camera=Camera(travel=0.6))
     shown = (rolling(), rolling(velocity=0.9), rolling(), travelling)
-    one, other, again, travelled = look([(scene, None) for scene in shown])
+    one, other, again, travelled = look([(one, None) for one in shown])
     assert np.array_equal(one.frames[0], other.frames[0]) and not np.array_equal(one.frames[-1], other.frames[-1])
     assert all(np.array_equal(*pair) for pair in zip(one.frames, again.frames, strict=True))
     # What is nearer than the target goes to the left where the camera goes to the right.

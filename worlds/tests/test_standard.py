@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from expected import Expected
+from small_worlds import in_millimetres
 from worlds_recount import recount
 
 from lmms_eval_tasks.api.release import as_lines
@@ -14,7 +16,7 @@ from lmms_eval_worlds.card import CARD, DEPTHS, FAMILIES, SPLIT, STANDARD
 from lmms_eval_worlds.drafts import SceneDraft, draw_scene
 from lmms_eval_worlds.physics.nearly_equal import numbers
 from lmms_eval_worlds.physics.rollout import roll_out
-from lmms_eval_worlds.physics.violations import choose_violations, suitable_violations
+from lmms_eval_worlds.physics.violations import broken_poses, choose_violations, suitable_violations
 from lmms_eval_worlds.questions.question_set import questions_of_set
 from lmms_eval_worlds.scenes.families import families
 from lmms_eval_worlds.scenes.scene import Facts
@@ -46,12 +48,16 @@ def test_every_scene_can_be_drawn_again_and_its_family_names_its_twin(drafts: li
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["containment", "occlusion", "pendulum", "seesaw"])
-def test_what_a_clip_of_a_scene_breaks_is_found_again(family: str, drafts: list[SceneDraft]) -> None:
+def test_what_a_clip_of_a_scene_breaks_is_found_again_and_broken_the_same_way(
+    family: str, drafts: list[SceneDraft], expected: Expected
+) -> None:
     draft = next(draft for draft in drafts if draft.scene.family == family)
     suitable = suitable_violations(draft.scene, roll_out(draft.scene))
     assert len(draft.violations) == 2 and all(violation in suitable for violation in draft.violations)
     assert len({violation.principle for violation in suitable}) == len(suitable)
     assert choose_violations([suitable])[0] == suitable[:2]
+    broken = {clip.name: clip.violation for clip in draft.clips if clip.violation}
+    expected.digests({name: str(in_millimetres(broken_poses(draft.scene, how))) for name, how in broken.items()})
 
 
 @pytest.mark.slow

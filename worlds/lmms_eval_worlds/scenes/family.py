@@ -25,7 +25,7 @@ class Drawing:
 
     depth: int
     bodies: Sequence[Body]
-    distractors: int = 0
+    distractors: int
     moving_share: float = 0.3
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.api.release import write_file
 from lmms_eval_worlds.physics.filming import SceneClip, encode_frames
@@ -63,6 +64,11 @@ def both_at_once(name: str = "one") -> Scene:
     """Two balls hit a wide box at the same time; one is enough to push it over."""
     red, green = (ball(colour, -0.7, y, velocity=(2.2, 0.0)) for colour, y in (("red", -0.17), ("green", 0.17)))
     return scene(red, green, box("blue", 0.0, wide=0.3), name=name)
+
+
+def in_millimetres(poses: NDArray[np.float64]) -> list[list[int | None]]:
+    """Poses of each frame in thousandths, so that a digest does not hang on their last bits; None is no number."""
+    return [[None if np.isnan(value) else round(1000 * value) for value in pose] for pose in poses.tolist()]
 
 
 class Looked(NamedTuple):
