@@ -9,6 +9,7 @@ writes the sections again; read what has changed before you commit it.
 from __future__ import annotations
 
 import re
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -49,4 +50,6 @@ class Expected:
         assert not HEADING.search(text), "a text cannot hold a line that begins with `=== `"
         if self.writes:
             write_section(self.file, name, text)
-        assert text == read_sections(self.file).get(name), f"{self.file.name} has another text for {name}"
+        kept = read_sections(self.file).get(name)
+        differing = unified_diff((kept or "").splitlines(), text.splitlines(), self.file.name, "now", n=0, lineterm="")
+        assert text == kept, "\n".join([f"{self.file.name} has another text for {name}", *differing])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import unified_diff
 from hashlib import sha256
 from pathlib import Path
 
@@ -52,7 +53,9 @@ class Expected:
         if self.writes:
             sections = {**self.sections(), self.section: text}
             self.file.write_text("".join(f"=== {key}\n{kept}\n" for key, kept in sections.items()), "utf-8")
-        assert text == self.kept, f"{self.file.name} has another text for {self.section}"
+        kept = self.kept
+        differing = unified_diff((kept or "").splitlines(), text.splitlines(), self.file.name, "now", n=0, lineterm="")
+        assert text == kept, "\n".join([f"{self.file.name} has another text for {self.section}", *differing])
         self.asked += 1
 
     def digests(self, parts: Mapping[str, str]) -> None:
