@@ -6,12 +6,14 @@ import csv
 import json
 import zipfile
 from collections import Counter
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 import yaml
+from expected import Expected
 from own_benchmarks import OWN
 from releases import contents
 from stub_server import PLAYERS, player_of
@@ -22,6 +24,7 @@ from lmms_eval_tasks.intphys2.sample import HELD_OUT_TRUTH, RELEASE
 from lmms_eval_tasks.sample.solver import decode
 from lmms_eval_tasks.sample.write_sample import all_samples, build_sample, prepare_commands
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 SAMPLES = all_samples()
 TINY = {
@@ -85,6 +88,25 @@ def test_every_benchmark_has_sample_data_and_is_prepared_from_what_it_writes(tmp
     assert [command[3:] for command in commands if command[0] == "mvp"] == [
         ["--videos", f"{tmp_path}/mvp/videos", "--split", split] for split in ("mini", "full")
     ]
+
+
+def read_values(path: Path) -> str:
+    """What a file of a release says; of a Parquet file its types and rows, for other versions pack them otherwise."""
+    if path.suffix == ".parquet":
+        table = pyarrow.parquet.read_table(path)
+        return json.dumps([list(map(str, table.schema)), table.to_pylist()])
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", OWN)
+def test_each_release_of_seed_0_says_the_same(benchmark: str, sample: Path, expected: Expected) -> None:
+    lines = []
+    for path in sorted((sample / benchmark).rglob("*")):
+        if path.is_file() and path.suffix not in (".mp4", ".zip") and path.name != SAMPLE_MARK:
+            digest = sha256(read_values(path).encode()).hexdigest()[:16]
+            lines.append(f"{digest} {path.relative_to(sample)}")
+    expected("\n".join(lines))
 
 
 @pytest.mark.slow
