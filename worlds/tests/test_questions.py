@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 from expected import Expected
+from invented_facts import exported, invented
 from small_worlds import body, scene
 
 from lmms_eval_tasks.api.answers import NO, YES
@@ -17,7 +20,9 @@ from lmms_eval_worlds.questions.balance import Balance
 from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph, cause_sketch, evidence_of
 from lmms_eval_worlds.questions.counterfactual import WORDINGS, Supposition, suppositions
 from lmms_eval_worlds.questions.perception import _order
+from lmms_eval_worlds.questions.question_set import questions_of_set
 from lmms_eval_worlds.questions.two_clips import arrow_of, clip_pairs, differing
+from lmms_eval_worlds.release import question_lines
 from lmms_eval_worlds.scenes.scene import (
     Body,
     Event,
@@ -68,6 +73,14 @@ CHAIN = [
 
 def chain(events: list[Event] = CHAIN, **fields: Any) -> Facts:
     return facts_of(events, [RED, GREEN, BLUE, WHITE], **fields)
+
+
+def test_the_same_facts_are_asked_about_and_exported_in_the_same_words(expected: Expected) -> None:
+    facts = [invented(number) for number in range(8)]
+    parts = {f"{one.scene.id} exported": exported(one) for one in facts}
+    for (task, name), asked in groupby(questions_of_set(facts, 3), attrgetter("task", "scene")):
+        parts[f"{name} {task}"] = question_lines(asked)
+    expected.digests(parts)
 
 
 CUBE, BOARD, STANDS = [0.1, 0.1, 0.1], [0.3, 0.1, 0.02], {"turn": [0.0, 90.0, 0.0]}

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from commands import called
 from expected import Expected
+from invented_facts import exported, made_sights
 
 from lmms_eval_tasks.api import Preparation
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_worlds.benchmark import make_rows, prepare
-from lmms_eval_worlds.export import SceneGraph, causal_links, graph_line, linked_events
-from lmms_eval_worlds.export import question_lines as asked_of_graph
 from lmms_eval_worlds.physics.pictures import events_of_view
 from lmms_eval_worlds.questions import wording
 from lmms_eval_worlds.questions.askable import Askable
@@ -30,7 +29,7 @@ from lmms_eval_worlds.questions.question import Question
 from lmms_eval_worlds.questions.question_set import TASKS, _perception, questions_of_set
 from lmms_eval_worlds.questions.two_clips import arrow_of
 from lmms_eval_worlds.release import CLIPS, QUESTIONS, question_lines
-from lmms_eval_worlds.scenes.scene import EventKey, Facts, Scene, Sight, World
+from lmms_eval_worlds.scenes.scene import EventKey, Facts, World
 
 pytestmark = pytest.mark.slow
 CAUSAL = ("paired", "minimal", "counterfactual", "evidence")
@@ -58,19 +57,6 @@ def made(standard_facts: list[Facts]) -> MadeSet:
         events = sorted([*one.events, *events_of_view(sights)], key=lambda event: event.time)
         facts.append(one.model_copy(update={"sights": sights, "events": events}))
     return MadeSet({one.scene.id: one for one in facts}, questions_of_set(facts, seed=3))
-
-
-def made_sights(shown: Scene) -> list[Sight]:
-    """Most bodies are always seen, some are half hidden, and some are out of sight for a second."""
-    rng, sights = np.random.default_rng(shown.seed), []
-    for place, name in enumerate(shown.actors):
-        least = float(rng.choice([0.6, 0.6, 0.6, 0.3]))
-        away = int(rng.integers(4, 12)) if rng.random() < 0.25 else -9
-        for step in set(range(16)) - set(range(away, away + 4)):
-            left = 20.0 + 30.0 * place + step
-            box = [left, 90.0, left + 25.0, 130.0]
-            sights.append(Sight(body=name, time=step / 4, box=box, visible=float(rng.uniform(least, 1.0))))
-    return sights
 
 
 def is_right(question: Question) -> list[bool]:
@@ -131,14 +117,10 @@ def test_the_same_scenes_have_the_same_facts_and_are_exported_as_the_same_graphs
     made: MadeSet, expected: Expected
 ) -> None:
     parts: dict[str, str] = {}
-    for number, (name, facts) in enumerate(made.known.items()):
+    for name, facts in made.known.items():
         rounded = {"lost_energy": round(facts.lost_energy, 6)}
         parts[f"{name} facts"] = facts.model_copy(update=rounded).model_dump_json()
-        events = linked_events(facts)
-        removed = [world_of(facts, "remove", event.body) for event in events]
-        graph = SceneGraph(facts, events, *causal_links(events, removed))
-        parts[f"{name} graph"] = as_lines([graph_line(graph)])
-        parts[f"{name} questions of its graph"] = as_lines(asked_of_graph(graph, np.random.default_rng([3, number])))
+        parts[f"{name} exported"] = exported(facts)
     expected.digests(parts)
 
 
