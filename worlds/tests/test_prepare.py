@@ -92,6 +92,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("counterfactual", {"level": "high"}),
     ("counterfactual", {"about": [[]]}),
     ("perception", {"options": [], "answer": "A"}),
+    ("perception", {"options": ["a"], "answer": "A"}),
     ("possible", {"principle": "luck"}),
     ("reversal", {"arrow": "weak"}),
     ("evidence", {"evidence": '[{"a": 1}]'}),

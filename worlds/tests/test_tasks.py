@@ -41,13 +41,21 @@ def scores(subset: str, answer: Callable[[Row], str]) -> dict[str, Any]:
     return Rehearsal(subset).scores(grade(subset, answer))
 
 
-def test_every_family_and_subset_is_there_and_views_keep_the_key_true() -> None:
+def test_every_family_and_subset_is_there_and_says_what_its_pairs_are_of_and_views_keep_the_key_true() -> None:
     assert set(FAMILIES) == {name for name, family in families().items() if not family.for_training}
     assert SUBSETS == TASKS and set(BENCHMARK.kinds) == set(SUBSETS)
     views = {name: kind.views for name, kind in BENCHMARK.kinds.items()}
     assert not any("reversed" in of_task for of_task in views.values())
     shuffled = {name for name, of_task in views.items() if "shuffled" in of_task}
     assert shuffled == {"paired", "minimal", "counterfactual"}
+    # What the two of a pair are called; where there are no pairs, nobody reads it.
+    assert {name: kind.members for name, kind in BENCHMARK.kinds.items() if name not in ("perception", "evidence")} == {
+        "paired": "wordings",
+        "minimal": "clips",
+        "counterfactual": "questions",
+        "possible": "clips",
+        "reversal": "directions",
+    }
 
 
 @pytest.mark.parametrize("subset", SUBSETS)
