@@ -115,7 +115,9 @@ def test_a_clip_has_the_frames_of_its_scene_in_its_direction_or_of_what_it_break
 def test_the_same_frames_give_the_same_bytes_and_are_hardly_changed(tmp_path: Path) -> None:
     frames = gradient(8)
     content = encode_frames(frames, 12, "0123")
-    assert encode_frames(frames, 12, "0123") == content
+    assert encode_frames(frames, 12, "0123") == content == encode_frames(frames, 12, "0123", 20)
+    smaller = [len(encode_frames(frames, 12, "0123", quality)) for quality in (10, 20, 30)]
+    assert smaller == sorted(set(smaller), reverse=True)
     assert max(np.abs(one - other).mean() for one, other in zip(decoded(content), frames, strict=True)) < 4
     with av.open(io.BytesIO(content)) as container:
         (stream,) = container.streams.video

@@ -6,12 +6,12 @@ import mujoco
 import numpy as np
 import pytest
 from expected import Expected
-from small_worlds import Look, ball, prototype, rolling, scene, wall
+from small_worlds import Look, ball, body, rolling, scene, wall
 
 from lmms_eval_worlds.card import FRAME
 from lmms_eval_worlds.drafts import SceneDraft
 from lmms_eval_worlds.physics.mechanics import build_model, start
-from lmms_eval_worlds.physics.pictures import camera_at, events_of_view, picture_model
+from lmms_eval_worlds.physics.pictures import _box, camera_at, events_of_view, picture_model
 from lmms_eval_worlds.scenes.scene import FLOORS, Camera, Sight
 
 WIDTH, HEIGHT = FRAME
@@ -26,6 +26,12 @@ def test_bodies_leave_view_and_come_into_it() -> None:
     found = [(event.kind, event.body, event.time) for event in events_of_view(sights)]
     assert found == [("comes into view", "b", 0.25), ("leaves view", "a", 0.5), ("comes into view", "a", 1.0)]
     assert events_of_view([]) == []
+
+
+def test_a_box_goes_from_its_first_pixel_to_the_far_edge_of_its_last() -> None:
+    pixels = np.zeros((6, 9), dtype=bool)
+    pixels[2, 3:8] = pixels[3, 5] = True
+    assert _box(pixels) == [3.0, 2.0, 8.0, 4.0]
 
 
 def test_the_camera_travels_to_its_right_and_looks_at_its_target() -> None:
@@ -56,9 +62,10 @@ def test_each_floor_is_painted_the_same_under_the_same_sky_and_light(expected: E
         *("geom_size", "geom_rgba", "geom_matid", "light_pos", "light_dir", "light_diffuse", "light_specular"),
         *("light_castshadow", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess", "cam_fovy"),
     )
+    tray = body("brown tray", [0.2, 0.2, 0.05], [0.5, 0.0, 0.05], moves="not at all", scenery=True)
     parts: dict[str, str] = {}
     for floor in FLOORS:
-        model = picture_model(prototype().model_copy(update={"floor": floor}))
+        model = picture_model(scene(ball("red", -0.5), tray, floor=floor))
         look, quality = model.vis, model.vis.quality
         light = look.headlight.ambient, look.headlight.diffuse, look.headlight.specular, look.rgba.haze
         far = look.map.znear, look.map.zfar, look.map.shadowclip, look.map.haze, model.stat.extent, *model.stat.center
@@ -74,7 +81,9 @@ def test_each_floor_is_painted_the_same_under_the_same_sky_and_light(expected: E
 def test_a_scene_looks_the_same(look: Look, drafts: list[SceneDraft], expected: Expected) -> None:
     """Means of red, green and blue in squares of its last frame; boxes and shares in percent of bodies at the start."""
     asked = {one.scene.family: one.scene.model_copy(update={"seconds": 0.25}) for one in reversed(drafts)}
-    shown, lines = [asked["ramp"], asked["chain"]], list[str]()
+    # Of the two small balls one has too few pixels to be seen.
+    small = [ball(colour, x, radius=radius) for colour, x, radius in (("red", -0.3, 0.02), ("green", 0.3, 0.01))]
+    shown, lines = [asked["ramp"], asked["chain"], scene(*small, seconds=0.25, camera=LEVEL)], list[str]()
     for one, seen in zip(shown, look([(one, None) for one in shown]), strict=True):
         squares = seen.frames[-1].reshape(HEIGHT // SQUARE, SQUARE, WIDTH // SQUARE, SQUARE, 3).mean(axis=(1, 3))
         lines += [one.id, *(" ".join(f"{value:.1f}" for value in row.ravel()) for row in squares)]

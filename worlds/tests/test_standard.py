@@ -47,7 +47,7 @@ def test_every_scene_can_be_drawn_again_and_its_family_names_its_twin(drafts: li
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["containment", "occlusion", "pendulum", "seesaw"])
+@pytest.mark.parametrize("family", ["containment", "dominoes", "occlusion", "pendulum", "seesaw"])
 def test_what_a_clip_of_a_scene_breaks_is_found_again_and_broken_the_same_way(
     family: str, drafts: list[SceneDraft], expected: Expected
 ) -> None:
