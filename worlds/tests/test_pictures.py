@@ -12,7 +12,7 @@ from lmms_eval_worlds.card import FRAME
 from lmms_eval_worlds.drafts import SceneDraft
 from lmms_eval_worlds.physics.mechanics import build_model, start
 from lmms_eval_worlds.physics.pictures import _box, camera_at, events_of_view, picture_model
-from lmms_eval_worlds.scenes.scene import FLOORS, Camera, Sight
+from lmms_eval_worlds.scenes.scene import COLOURS, FLOORS, Camera, Sight
 
 WIDTH, HEIGHT = FRAME
 SQUARE = 32
@@ -63,9 +63,10 @@ def test_each_floor_is_painted_the_same_under_the_same_sky_and_light(expected: E
         *("light_castshadow", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess", "cam_fovy"),
     )
     tray = body("brown tray", [0.2, 0.2, 0.05], [0.5, 0.0, 0.05], moves="not at all", scenery=True)
+    balls = [ball(colour, 0.3 * place, -0.5) for place, colour in enumerate(COLOURS)]
     parts: dict[str, str] = {}
     for floor in FLOORS:
-        model = picture_model(scene(ball("red", -0.5), tray, floor=floor))
+        model = picture_model(scene(*balls, tray, floor=floor))
         look, quality = model.vis, model.vis.quality
         light = look.headlight.ambient, look.headlight.diffuse, look.headlight.specular, look.rgba.haze
         far = look.map.znear, look.map.zfar, look.map.shadowclip, look.map.haze, model.stat.extent, *model.stat.center
