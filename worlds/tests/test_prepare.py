@@ -24,7 +24,7 @@ from lmms_eval_worlds.drafts import SceneDraft, read_drafts, write_drafts
 from lmms_eval_worlds.physics import filming
 from lmms_eval_worlds.physics.filming import SceneClip
 from lmms_eval_worlds.questions.question import Question
-from lmms_eval_worlds.release import CLIPS, QUESTIONS, SCENES, faults_of, read_questions
+from lmms_eval_worlds.release import CLIPS, QUESTIONS, SCENES, digested_questions, faults_of, read_questions
 from lmms_eval_worlds.sample import SAMPLE_DATA
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -164,7 +164,7 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_renderer")
-def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path) -> None:
+def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path, expected: Expected) -> None:
     scenes, shown = tmp_path / "scenes.jsonl", rolling().model_copy(update={"family": "chain"})
     scenes.write_text(as_lines([shown.model_dump(mode="json")]), encoding="utf-8")
     write_drafts(read_drafts(scenes, processes=1), scenes)
@@ -173,6 +173,9 @@ def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path)
         with at(tmp_path / name) as folder:
             prepare(Preparation(), scenes=scenes)
             made.append(contents(folder))
+            questions = digested_questions(read_questions(folder)).decode()
+            lines = {f"{QUESTIONS} but for boxes": questions, SCENES: (folder / SCENES).read_text(encoding="utf-8")}
+    expected.digests(lines)
     assert made[0] == made[1]
     assert {"manifest.json", "videos/standard/one.mp4", QUESTIONS, SCENES} <= made[0].keys()
 
