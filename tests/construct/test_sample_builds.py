@@ -9,6 +9,7 @@ from expected import Expected
 from played import BuildSample
 from releases import contents
 from typer.testing import CliRunner
+from written import requested, written
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.cli.build import BUILDERS
@@ -32,3 +33,12 @@ def test_a_set_is_built_as_its_tables_say_and_prepared_and_built_again_nothing_i
     assert prepared.exit_code == 0, prepared.output
     (split,) = read_manifest(read_card(benchmark)).splits.values()
     assert split.rows > 0
+
+
+@pytest.mark.slow  # the sample is filmed first
+@pytest.mark.parametrize("benchmark", BUILDERS.found)
+def test_what_a_build_writes_and_shows_to_models_is_what_it_was(
+    benchmark: str, built: BuildSample, expected: Expected
+) -> None:
+    one = built(benchmark)
+    expected(f"{written(one.out)}\n\n{requested(one.played.asked)}")

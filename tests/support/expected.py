@@ -8,14 +8,17 @@ writes the sections again; read what has changed before you commit it.
 
 from __future__ import annotations
 
+import difflib
 import re
-from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from lmms_eval_tasks.registry import registry
 
+SHOWN = 60
+"""Lines of a difference that a failure shows."""
 HEADING = re.compile(r"^=== (.+)\n", re.MULTILINE)
 
 
@@ -51,5 +54,6 @@ class Expected:
         if self.writes:
             write_section(self.file, name, text)
         kept = read_sections(self.file).get(name)
-        differing = unified_diff((kept or "").splitlines(), text.splitlines(), self.file.name, "now", n=0, lineterm="")
-        assert text == kept, "\n".join([f"{self.file.name} has another text for {name}", *differing])
+        before = (kept or "").splitlines()
+        changes = difflib.unified_diff(before, text.splitlines(), "expected", "got", n=0, lineterm="")
+        assert text == kept, "\n".join([f"{self.file.name} has another text for {name}:", *islice(changes, SHOWN)])

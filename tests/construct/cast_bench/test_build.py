@@ -22,6 +22,7 @@ from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
 from scipy import ndimage
 from typer.testing import CliRunner
+from written import written
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare, read_descriptions, wording_of
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, type_definitions
@@ -603,7 +604,9 @@ def run(*arguments: object) -> None:
 
 
 @pytest.mark.slow  # the sample is filmed first
-def test_what_people_revise_last_is_what_is_released(sources: Path, home: Path, tmp_path: Path) -> None:
+def test_what_people_revise_last_is_what_is_released(
+    sources: Path, home: Path, tmp_path: Path, expected: Expected
+) -> None:
     """10.6: questions, options and evidence; then nothing is asked of a model again."""
     folder, out = sources / "cast_bench" / "build", tmp_path / "out"
     for kind, name in (("clips", "sav_000002.mp4"), ("tracks", "sav_000002.json")):
@@ -628,6 +631,7 @@ def test_what_people_revise_last_is_what_is_released(sources: Path, home: Path, 
         asked = len(played.asked)
         build(config=folder / "build.yaml", out=out, changes=[*changes, f"revisions={tmp_path / 'revised.jsonl'}"])
         assert len(played.asked) == asked
+    expected(written(out))
     (after,) = rows_of(out / "release" / "castbench_hf.jsonl")
     assert (after["question"], after["answer"]) == ("What then?", before["answer"])
     assert list(after["options"].values()) == options

@@ -15,6 +15,7 @@ from expected import Expected
 from played import Asked, Played
 from refusals import refusal
 from typer.testing import CliRunner
+from written import requested, written
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
@@ -99,7 +100,7 @@ def repaired(asked: Asked) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> None:
+def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study, expected: Expected) -> None:
     study.build()
     places = {row["qid"]: place for place, row in study.rows().items()}
     assert len(places) == 9
@@ -171,6 +172,7 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
     assert {place: row["difficulty"] for place, row in study.rows().items()} == {
         UNCLEAR: "easy", EASY: "easy", MEDIUM: "med", HARD: "hard",
     }  # fmt: skip
+    expected(f"{written(study.folder / 'out')}\n\n{requested(repairs)}")
 
 
 def pair(name: str, **changes: Any) -> QuestionPair:

@@ -18,6 +18,7 @@ from refusals import refusal
 from releases import write_clip
 from stub_server import CounterVqaPlayer
 from typer.testing import CliRunner
+from written import requested, written
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa import build as build_command
@@ -115,6 +116,7 @@ def test_a_set_of_thirty_takes_follows_from_its_links(
     out = tmp_path / "set"
     built = build(out, **given, clips=tmp_path / "videos")
     expected("\n".join([shown(built), "", built.summary, *built.warnings]))
+    expected(written(out))
     steps, by_rule, questions = attrition_of(out), check_set(out / "release"), questions_of(out)
     removed = sum(steps["filters"]["removed"].values())
     assert steps["given links"]["in"] == steps["filters"]["in"] == 30 and 0 < removed < 30 and set(by_rule) == RULES
@@ -273,7 +275,7 @@ def play(**says: Any) -> Played:
 
 
 @pytest.mark.slow
-def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_path: Path) -> None:
+def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_path: Path, expected: Expected) -> None:
     out, keys = tmp_path / "set", {**takes, "rephrase": True, "verify_with": [named("v1"), named("v2")]}
     with play().at_work() as played:
         forecast = build(tmp_path / "forecast", **keys, pair_share=1.0, dry_run=True).tables[0]
@@ -281,6 +283,7 @@ def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_p
         # A role may have a model of its own.
         observer = {"observer": {"model": "o", "provider": "local"}}
         warnings = build(out, **keys, pair_share=1.0, roles=observer).warnings
+    expected(f"{written(out)}\n\n{requested(played.asked)}")
     assert not any("usable reply" in warning for warning in warnings)
     asked = Counter(one.prompt.removeprefix("countervqa_") for one in played.asked)
     models = Counter((one.prompt, one.model) for one in played.asked if one.model != "m")
@@ -321,7 +324,9 @@ def test_a_take_whose_id_can_be_no_files_name_is_refused(name: str, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_what_fails_is_a_row_that_says_so_and_no_question(takes: dict[str, Any], tmp_path: Path) -> None:
+def test_what_fails_is_a_row_that_says_so_and_no_question(
+    takes: dict[str, Any], tmp_path: Path, expected: Expected
+) -> None:
     def judged(asked: Asked) -> Any:
         pair = (asked.given["cause"], asked.given["effect"])
         fault = {("A01", "A02"): '{"reason": "cut off at', ("A01", "A03"): ServerError("timed out", again=False)}
@@ -341,6 +346,7 @@ def test_what_fails_is_a_row_that_says_so_and_no_question(takes: dict[str, Any],
         # A finished build asks nothing again but what a server failed at.
         build(out, **keys)
         assert whole(out) == before and len(played.asked) - asked == 4
+    expected(written(out))
     verified_all, by_rule = attrition_of(out)["verification"], check_set(out / "release")
     assert set(verified_all["removed"]) == {
         "a verifying model answered otherwise",
@@ -546,13 +552,14 @@ def test_one_model_may_verify_twice(takes: dict[str, Any], tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_what_simpler_models_solve_is_dropped(takes: dict[str, Any], tmp_path: Path) -> None:
+def test_what_simpler_models_solve_is_dropped(takes: dict[str, Any], tmp_path: Path, expected: Expected) -> None:
     for uid in list(TAKES)[:3]:
         write_clip(tmp_path / "clips" / f"{uid}.mp4")
     keys = {**takes, "clips": tmp_path / "clips", "frames": 2, "pair_share": 1.0}
     with play().at_work() as played:
         build(tmp_path / "set", **keys, drop_solved_by=[named("small"), named("tiny")])
         build(tmp_path / "all", **keys)
+    expected(f"{written(tmp_path / 'set')}\n\n{requested(played.of('countervqa_solving'))}")
     kept, every = (questions_of(tmp_path / name) for name in ("set", "all"))
     # Both say yes to everything, and the fourth clip cannot be seen.
     unseen = [one["id"] for one in every if one["clip"] == "take-003.mp4"]
@@ -599,7 +606,7 @@ def test_the_naive_baseline_writes_questions_from_the_annotations_alone(
     prepare(Preparation(), out / "release")
     assert load_table("countervqa", "test", require_clips=False)["outcome"].count("a meal") == 4
     # The paper's numbers, which are of another method, do not stand beside it.
-    expected(shown(built))
+    expected(f"{shown(built)}\n\n{written(out)}\n\n{requested(played.asked)}")
 
 
 def run_one(step: ReadyStep, row: TakeRow, folder: Path, **says: Any) -> tuple[Any, list[dict[str, Any]]]:
