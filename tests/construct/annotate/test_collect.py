@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import printed
 from expected import Expected
 from refusals import refusal
 from typer.testing import CliRunner
@@ -107,6 +108,41 @@ def test_what_is_not_answered_is_no_response(tmp_path: Path) -> None:
     collected = collect_answers(PLAN, read(PLAN, write(tmp_path, a=part)))
     assert collected.answered == {"a001": 2} and collected.planned == {"a001": 5}
     assert len(collected.responses) == 1
+
+
+ENTRY = {"name": "ball", "start": "00:01", "end": "00:02", "text": "It rolls."}
+WHOLE = {"question": "Why?", "options": ["left", "right"], "entries": [], "discarded": False}
+UNFLAGGED: dict[str, Any] = {"choice": "A", "flags": []}
+FLAGGED = {"choice": "B", "flags": ["e", "d"], "kind": "planning", "comment": "Look again."}
+COLLECTED: dict[str, tuple[Plan, list[dict[str, Any]], tuple[str, ...]]] = {
+    "attentive": (PLAN, [answers("a001")], ()),
+    "one check not passed": (PLAN, [{**answers(name), "answers": []} for name in ("a001", "a002", "a004")], ()),
+    "checks that need not be passed": (PLAN, [{**answers("a001"), "answers": []}], ("--attention-errors", "1")),
+    "reviews": (REVIEWED, [
+        {"consent": "c1", "answers": [UNFLAGGED, FLAGGED, {**UNFLAGGED, "start": 0.5}]},
+        {"consent": "c2", "answers": [{}, {"choice": "A", "flags": ["a"]}]},
+        {"answers": [UNFLAGGED]},
+    ], ()),
+    "ratings": (RATED, [{"answers": [{"ratings": {"difficulty": "4", "grounded": "no"}}]}], ()),
+    "revisions": (REVISED, [{"answers": [{**WHOLE, "entries": [ENTRY]}, {**WHOLE, "discarded": True}]}], ()),
+    "revisions without one that is discarded": (REVISED, [{"answers": [WHOLE]}], ()),
+}  # fmt: skip
+"""Plans, the answers of the first annotators of each, and options."""
+
+
+@pytest.mark.parametrize("name", COLLECTED)
+def test_what_is_said_and_written_of_each_kind_of_work(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan, files, options = COLLECTED[name]
+    Path("plan.csv").write_text(as_csv(plan), encoding="utf-8")
+    for number, file in enumerate(files, start=1):
+        placed = [{"place": place, "seconds": 1.0, **given} for place, given in enumerate(file["answers"], start=1)]
+        whole = {**answers(f"a{number:03}", plan), **file, "answers": placed}
+        write(Path("files"), **{whole["annotator"]: whole})
+    said = printed("annotate", "collect", "plan.csv", "files", "--out", "out", *options)
+    expected(f"{said}\n{Path('out').read_text(encoding='utf-8')}")
 
 
 @pytest.mark.parametrize("split", ["test", "debug"])
