@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numbered_clips import lay_on_its_side, write_numbered
 from oracles import oracle_path
+from refusals import refusal
 from releases import write_clip
 from sample_runs import at
 
@@ -32,7 +33,6 @@ from lmms_eval_tasks.cast_bench.hooks import read_question, read_settings
 from lmms_eval_tasks.cast_bench.release import frame_size, is_time, read_items
 from lmms_eval_tasks.cast_bench.report import references
 from lmms_eval_tasks.registry import load_table, read_card
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.prepare import Preparation
 
@@ -64,7 +64,7 @@ def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
     assert clip_path("cast_bench", "test/sav_000001.mp4").is_symlink()
 
 
-def test_clips_are_found_where_they_lie_and_answers_may_be_withheld(tmp_path: Path) -> None:
+def test_clips_are_found_where_they_lie_and_answers_may_be_withheld(tmp_path: Path, expected: Expected) -> None:
     file = write_release(tmp_path / "release", [ROW])
     # Without a folder, saved responses can be scored.
     assert len(prepare(Preparation(), str(file))["test"].missing) == 1
@@ -73,8 +73,7 @@ def test_clips_are_found_where_they_lie_and_answers_may_be_withheld(tmp_path: Pa
             "test"
         ].answers_withheld
     (tmp_path / "else").mkdir()
-    with pytest.raises(InputError, match=f"Expected clips such as {tmp_path}/else/sav_000001.mp4"):
-        prepare(Preparation(), str(file), tmp_path / "else")
+    expected(refusal(prepare, Preparation(), str(file), tmp_path / "else"))
     write_clip(tmp_path / "else" / "sav_000001.mp4")
     assert prepare(Preparation(), str(file.parent), tmp_path / "else")["test"].missing == ()
     write_clip(tmp_path / "release" / "sav_000001.mp4")

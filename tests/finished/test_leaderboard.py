@@ -107,9 +107,10 @@ def test_all_that_is_wrong_is_named_at_once(world: Path, monkeypatch: pytest.Mon
     torn = write_run("torn", "intphys2_heldout")
     Path(torn, "20261122_samples_intphys2_heldout.jsonl").write_bytes(b"\xff\n")
     part = write_run("part", *MVP_MINI[1:])
+    parts = [write_run(f"part {number}", MVP_MINI[number]) for number in (0, 1)]
     OUT.mkdir()
     (OUT / "causalvqa.jsonl").write_text("earlier")
-    asked = ([one, two], [one, one], [two, rest], ["spoilt", torn, part], [part, "--allow-unofficial"])
+    asked = ([one, two], [one, one], [two, rest], ["spoilt", torn, part], parts, [part, "--allow-unofficial"])
     shown = [refused(*words) for words in (*asked, ["run", "--split", "test"], ["run", "--part", "test"])]
     shown.append(call("submit", "mvp", "run", "run", "--out", "file").err)
     with_log(Path("run"), Path("less"), "causalvqa_paired", lambda lines: lines[1:])

@@ -14,6 +14,7 @@ from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import read_oracle
+from refusals import refusal
 from releases import mvp_pair, write_clip, write_snapshot
 
 from lmms_eval_tasks.finished.submit import validate
@@ -57,6 +58,12 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
     assert list(dict.fromkeys(table["subset"])) == list(SUBSETS)
     expected(json.dumps(table[0], indent=1))
     assert clip_path("mvp", "mini/pt/s_1_2.mp4").readlink() == videos / "pt" / "s_1_2.mp4"
+
+
+def test_a_folder_without_any_of_the_clips_is_refused(tmp_path: Path, expected: Expected) -> None:
+    snapshot, elsewhere = write_snapshot(tmp_path, "full", {}), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    expected(refusal(prepare, Preparation(), elsewhere, str(snapshot), "full"))
 
 
 @given(st.lists(st.integers(0, 30), unique=True, min_size=1), st.randoms(use_true_random=False))

@@ -31,7 +31,7 @@ from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import card, hooks
-from lmms_eval_tasks.yocausal.benchmark import panels
+from lmms_eval_tasks.yocausal.benchmark import panels, vlm_item_view
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.hooks import PairFields
 from lmms_eval_tasks.yocausal.result_file import build_result, check
@@ -247,6 +247,13 @@ def test_what_a_model_of_words_earns() -> None:
     ):
         record = VLM.process_results(doc(answer=key), [said])["record"]
         assert (record["outcome"], card.HUMAN_PROTOCOL.value(Record.from_json(record))) == (outcome, credit)
+
+
+@pytest.mark.parametrize(("key", "unasked"), [("A", "reversed"), ("B", "forward")])
+def test_of_a_pair_a_model_of_words_was_shown_the_clip_of_the_key(key: str, unasked: str) -> None:
+    record = Record.from_json(VLM.process_results(doc(answer=key), ["A"])["record"])
+    view = vlm_item_view(record, {"clip": "f.mp4", "clip_backward": "b.mp4"})
+    assert (view.clips, view.unasked) == ({"forward": "f.mp4", "reversed": "b.mp4"}, (unasked,))
 
 
 def test_a_report_draws_the_losses_against_the_timestep() -> None:

@@ -79,6 +79,20 @@ def test_each_clip_is_decoded_to_its_end_also_those_whose_motion_is_not_measured
     assert missing.reason == "unreadable" and missing.clip == table()[0]["clip_backward"]
 
 
+def test_a_source_is_a_folder_or_has_the_name_of_a_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(*_: Any, **named: Any) -> str:
+        raise OSError("no connection")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    monkeypatch.chdir(tmp_path)
+    Path("one").mkdir()
+    Path("one", "file").write_text("{}")
+    for source in ("one/file", "none", "some/where/else"):
+        said = refusal(prepare, Preparation(), source)
+        assert said == f"Expected --source to be a folder or a dataset on the hub, but got {source}."
+    assert "cannot be loaded from some/where: no connection" in refusal(prepare, Preparation(), "some/where")
+
+
 @pytest.mark.slow
 def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path, expected: Expected) -> None:
     labels = tmp_path / "labels.jsonl"

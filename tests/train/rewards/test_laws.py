@@ -173,6 +173,29 @@ def test_a_time_too_large_for_a_float_is_no_time() -> None:
         assert read_sample({"graph": form}).ids == ("A", "B")
 
 
+TWO = {"actions": [{"id": "A", "text": "he drinks"}, {"id": "B", "text": "he opens it"}], "links": []}
+
+
+@pytest.mark.parametrize(
+    ("columns", "intervened", "absent"),
+    [
+        ({"graph": TWO, "action": "B"}, 1, None),
+        ({"graph": TWO, "action": "he opens it"}, 1, None),
+        ({"graph": TWO, "action": " he sings "}, None, "he sings"),
+        ({"graph": TWO, "absent_action": "he sings "}, None, "he sings"),
+        ({"graph": TWO, "action": "he hums", "absent_action": "he sings"}, None, "he sings"),
+        ({"graph": TWO, "action": "A", "absent_action": "he sings"}, 0, None),
+        ({"graph": TWO, "action": " "}, None, None),
+        ({"action": "he sings"}, None, None),
+    ],
+)
+def test_an_action_is_one_of_the_graph_or_one_that_never_happened(
+    columns: dict[str, Any], intervened: int | None, absent: str | None
+) -> None:
+    sample = read_sample(columns)
+    assert (sample.intervened, sample.absent) == (intervened, absent)
+
+
 LINES = (
     "link: C cracks the eggs -> C whisks the eggs", "happened: C takes eggs {}", "happened: eggs {} eggs",
     "no link: {} -> {}", "conclusion: no {}", "happened:" + " C takes eggs" * 500, "{}",

@@ -45,6 +45,10 @@ def test_rare_values_share_a_stratum() -> None:
     groups = values({("a", "x"): 50, ("a", "y"): 30, ("b", "x"): 15, ("c", "x"): 3, ("d", "y"): 2})
     found = Counter(strata_of(groups, len(groups) / SMALLEST).values())
     assert found == {"a, x": 50, "a, y": 30, "b, x": 15, "others": 5}
+    # As many as are needed are enough.
+    groups = values({("a", "x"): 90, ("b", "x"): 10})
+    assert Counter(strata_of(groups, 10).values()) == {"a, x": 90, "b, x": 10}
+    assert Counter(strata_of(groups, 11).values()) == {"x": 100}
     # Those that are too few even together join the rarest of the others.
     groups = values({("a", "x"): 80, ("b", "x"): 16, ("c", "x"): 4})
     assert Counter(strata_of(groups, len(groups) / SMALLEST).values()) == {"a, x": 80, "others, x": 20}
