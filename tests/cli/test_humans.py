@@ -13,7 +13,11 @@ from beside_people import EXAMPLE, FIRST, SECOND, make_record, write_example_run
 from commands import call, printed
 from logged_runs import TASK, write_records
 
+from lmms_eval_tasks.report.people_baseline import show_checks
 from lmms_eval_tasks.runs.run_files import BYPASS
+from lmms_eval_tasks.utils.core.output import Output
+from lmms_eval_tasks.utils.people.baseline import summarise
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, Response
 
 PEOPLE = (EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv")
 BY = ("--by", "type,difficulty")
@@ -53,6 +57,21 @@ def test_a_table_with_difficulties_is_compared_and_disputed_questions_are_left_o
     # Half of the answers to the versions of q1 are right.
     assert [re.findall(r"all +(\d) +([\d.]+)", text)[-1] for text in texts[1:]] == [("2", "75.00"), ("1", "100.00")]
     expected("\n".join(texts))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "warned"),
+    [
+        (False, "without a response: 1 questions (q2)"),
+        (True, "without a response to both clips: 1 pairs (q2)"),
+    ],
+)
+def test_who_has_no_response_is_named(pairs: bool, warned: str) -> None:
+    answers = [Response("q1", "0", "p", "A", 1.0)]
+    asked = {(item, "0"): AskedQuestion("A") for item in ("q1", "q2")}
+    output = Output("humans")
+    assert show_checks(output, answers, summarise(answers), asked, False, pairs) == []
+    assert output.document.warnings == [warned]
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ from commands import call, printed
 from PIL import Image
 from refusals import refusal
 
-from lmms_eval_tasks.preview.shown import ShownClip, ShownItem, ShownTask, show_task, write_sheet
+from lmms_eval_tasks.preview.shown import ShownClip, ShownItem, ShownTask, print_shown, show_task, write_sheet
 from lmms_eval_tasks.sample.drawn_clips import write_clip
+from lmms_eval_tasks.utils.core.output import make_console
 from lmms_eval_tasks.utils.data.clips import PyavFrames
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prepared")]
@@ -40,6 +41,22 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def show(model: str, arguments: str, task: str = TASK, batch_size: int = 1, item: str | None = None) -> ShownTask:
     return show_task(model, f"{SMALL},{arguments}", task, batch_size, item)
+
+
+@pytest.mark.parametrize(
+    ("items", "together", "said"),
+    [
+        ("a", 1, "the item a"),
+        ("a", 2, "the item a"),
+        ("ab", 1, "2 items, each alone"),
+        ("ab", 2, "2 items, in one batch"),
+    ],
+)
+def test_how_many_items_are_shown_together_is_said(items: str, together: int, said: str) -> None:
+    shown = ShownTask("task", [ShownItem(item, (), 3, "What?", None, None) for item in items], together, None, ())
+    with (console := make_console()).capture() as caught:
+        print_shown(console, "model", shown)
+    assert caught.get().splitlines()[:2] == ["", f"model on task: {said}"]
 
 
 @pytest.mark.parametrize(("model", "grid"), [("qwen2_5_vl", 28), ("qwen3_vl", 32), ("shared_prefix", 28)])

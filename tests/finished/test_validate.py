@@ -71,9 +71,10 @@ def test_ill_meant_files_and_what_is_no_file(benchmark: str, world: Path, tmp_pa
         message = refusal(benchmark, content, tmp_path)
         assert message is not None
         message.encode("utf-8")
-    for path, got in ((tmp_path, "a folder"), (tmp_path / "missing.jsonl", "nothing")):
+    others = {"/dev/null": "something that is no file", str(tmp_path): "a folder", str(tmp_path / "none"): "nothing"}
+    for path, got in others.items():
         with pytest.raises(InputError, match=rf"is no valid submission to .*: Expected a file, but got {got}\.$"):
-            validate(benchmark, path)
+            validate(benchmark, Path(path))
 
 
 CASES = json.loads((Path(__file__).parent / "broken.json").read_text("utf-8"))

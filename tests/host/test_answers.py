@@ -75,6 +75,7 @@ class World:
 
     def __init__(self, folder: Path, items: int = 5) -> None:
         self.folder, self.out, self.rows = folder, folder / "out", []
+        self.said = ""
         for number in range(items):
             clip = folder / f"{number}.mp4"
             clip.write_text(f"clip {number}", encoding="utf-8")
@@ -105,6 +106,7 @@ class World:
         command = asking.command(None if shared else self.out, **settings)
         stage = KeptAnswers(ModelFacts(model), evaluation, command, server)
         texts = asking.ask(model, self.requests() if requests is None else requests, stage, server)
+        self.said = stage.describe()
         return texts, stage.facts()["answers_kept"]
 
     def asked(self, **how: Any) -> list[str]:
@@ -349,6 +351,16 @@ def test_ranks_in_step_are_asked_padding_and_a_part_of_which_one_lacks_an_answer
         sharded = Model(batch_size=4, accelerator=SimpleNamespace(distributed_type="DistributedType.FSDP"))
         world.run(sharded, padded())
         assert len(sharded.asked) == asked
+
+
+def test_what_a_run_leaves_to_the_next_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked, said in ((1, "1 answer is"), (5, "5 answers are")):
+        world.run(Model(), world.requests()[:asked])
+        folder = kept_files(world.out)[0].parent
+        assert world.said == f"{said} kept ({folder}); the same command resumes."
+    monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", "None")
+    world.run(Model())
+    assert world.said == "No answer is kept; the same command begins anew."
 
 
 def test_one_setting_turns_it_off_or_names_the_folder_and_one_warning_says_that_it_cannot_be_written(

@@ -320,6 +320,20 @@ def test_results_are_written_whole_or_not_at_all(tmp_path: Path, log: list[str])
     assert json.loads(path.read_text("utf-8"))["results"] == numbers["results"]
 
 
+@pytest.mark.parametrize(
+    ("options", "usage", "said"),
+    [
+        ({}, None, "none"),
+        ({"max_tokens": 20_000}, None, "20,000"),
+        ({"max_tokens": 20_000}, {"budget_exceeded": False}, "20,000"),
+        ({"max_tokens": 20_000}, {"budget_exceeded": True}, "20,000, spent"),
+    ],
+)
+def test_a_card_says_whether_the_budget_was_spent(options: dict[str, int], usage: Any, said: str) -> None:
+    card = gather({**saved(resolved_cli_args=options), "usage": usage}, finished())
+    assert {fields["budget of tokens"] for fields in card.values() if "budget of tokens" in fields} == {said}
+
+
 @pytest.mark.usefixtures("prepared_home")
 def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
     spent = {("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1}
@@ -361,4 +375,6 @@ def test_the_last_lines_have_a_task_or_group_each_and_say_how_to_look_at_the_run
     said.append(saving.closing_lines(scores_of(run), "out", logged=False))
     parts = [part.model_copy(update={"scores": []}) for part in scores_of(withheld).parts]
     said.append(saving.closing_lines(scores_of(withheld).model_copy(update={"parts": parts}), "out", note="No judge"))
+    single = read_run(write_run(tmp_path / "one", {"1": (True, True)}, (DEBUG,), stratum=STRATUM))
+    said.append(saving.closing_lines(scores_of(single), "out"))
     expected("\n".join(line for lines in said for line in lines))

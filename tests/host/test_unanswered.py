@@ -161,6 +161,24 @@ def test_one_rank_with_an_answer_is_enough(monkeypatch: pytest.MonkeyPatch) -> N
         assert [one is None for one in said] == [is_heard] * 2
 
 
+@pytest.mark.parametrize(
+    ("silent", "said"),
+    [
+        ({"a": (FAILED, "busy")}, "1 item has no answer: failed: busy"),
+        ({"a": (FAILED, "busy."), "b": (FAILED, "busy.")}, "2 items have no answer: failed: busy"),
+        ({"a": (FAILED, "busy"), "b": (BUDGET, "")}, "2 items have no answer: failed: busy (1); budget spent (1)"),
+    ],
+)
+def test_how_many_items_have_no_answer_is_said_where_all_and_where_some_are_silent(
+    silent: dict[str, tuple[UnscoredReason, str]], said: str, warnings: list[str]
+) -> None:
+    states: list[Any] = [SimpleNamespace(name="one", silent=silent, is_heard=heard) for heard in (False, True)]
+    nothing = f"Nothing was answered, so no result was saved: {said}. The same command asks again."
+    assert [describe_silence([state]) for state in states] == [nothing, None]
+    number, _, why = said.partition(": ")
+    assert warnings == [f"{number} and are unscored: {why}. The same command asks them again."]
+
+
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 
 

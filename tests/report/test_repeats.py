@@ -131,5 +131,6 @@ def test_runs_of_a_model_have_a_best(tmp_path: Path, expected: Expected) -> None
         (several,) = find_several([*runs[:2], read_run(third)])
         assert several.found is not None and several.found.runs == 2
         assert [entry.run.path for entry in several.apart] == [read_run(third).path]
+    expected("\n".join([*alone.sentences(), *several.sentences()]))
     said = "not compared with each other, because they have other items, another version"
     assert said in " ".join(printed("report", folders[0], third).split())

@@ -56,6 +56,7 @@ def test_what_holds_no_vectors_of_the_clips_is_refused_with_every_problem(tmp_pa
     np.savez(tmp_path / "several.npz", a=np.zeros(1))
     (tmp_path / "several.npz").rename(tmp_path / "several.npy")
     pa.parquet.write_table(pa.table({"id": ["a"]}), tmp_path / "names.parquet")
+    pa.parquet.write_table(pa.table({"clip": ["a"]}), tmp_path / "clips.parquet")
     uneven = write_table(tmp_path / "uneven.parquet", ["a", "b", None, "d"], [[1.0, 2.0], [1.0], [2.0, 1.0], None])
     given: list[tuple[Path, Path | None, list[str]]] = [
         (array, write_ids(tmp_path / "j.txt", "a", "a", "", "c", "d"), ["a", "e"]),
@@ -68,6 +69,7 @@ def test_what_holds_no_vectors_of_the_clips_is_refused_with_every_problem(tmp_pa
         (uneven, None, ["a"]),
         (write_table(tmp_path / "numbers.parquet", ["a"], [1.0]), None, ["a"]),
         (tmp_path / "names.parquet", None, ["a"]),
+        (tmp_path / "clips.parquet", None, ["a"]),
     ]
     expected("\n\n".join(refusal(read_vectors, *one) for one in given))
     write_table(tmp_path / "lists.parquet", ["a"], [["a"]])

@@ -144,6 +144,11 @@ class ClipRow(ReleaseRow):
     note: Cell = "none"
 
 
+class Version(ReleaseRow):
+    item: Annotated[Text, Key]
+    version: Annotated[Text, Key]
+
+
 class Person(ReleaseRow):
     id: Annotated[int | str, Key]
     name: Text
@@ -168,6 +173,13 @@ def test_a_column_may_have_another_name_and_a_missing_one_is_said_once(expected:
     assert [(row.place, row.note) for row in lenient] == [("line 3", "x"), ("line 4", "")]
     assert len(lenient.refused) == 1
     expected("\n".join(messages))
+
+
+def test_rows_with_two_keys_are_named_by_both(expected: Expected) -> None:
+    problems = Problems()
+    for content in (b"item,version\nq,0\nq,1\nq,0\n,\n", b"name\nq\n"):
+        read_csv_form(Version, content, "rows.csv", problems)
+    expected("\n".join(problems.first))
 
 
 def test_json_that_is_not_of_its_form(expected: Expected) -> None:
