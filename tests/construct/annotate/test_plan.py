@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from collections import Counter
@@ -11,16 +13,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numbered_clips import number_of, write_numbered
+from PIL import Image
 from refusals import refusal
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate import annotation_page
-from lmms_eval_tasks.construct.annotate.annotation_page import PageTexts
+from lmms_eval_tasks.construct.annotate.annotation_page import PageTexts, _last_frame
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import (
     COLUMNS,
@@ -32,8 +37,10 @@ from lmms_eval_tasks.construct.annotate.plan import (
     make_plan,
     read_plan,
 )
+from lmms_eval_tasks.construct.cli.annotate import _summary
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.utils.core.output import make_console
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 from lmms_eval_tasks.utils.people.inquiries import (
     AskedItem,
@@ -330,6 +337,22 @@ def test_the_key_is_on_a_reviewers_page_alone_and_timed_texts_where_they_are_put
     assert about["items"][0]["entries"] == [
         {"name": "ball", "start": "00:01", "end": "01:02", "text": "It rolls.", "boxes": {"1": [0.0, 0.1, 0.1235, 1.0]}}
     ]
+
+
+def test_the_last_frame_is_the_clips_last(tmp_path: Path) -> None:
+    write_numbered(tmp_path / "a.mp4", 9)
+    kind, _, content = _last_frame(tmp_path / "a.mp4").partition(",")
+    assert kind == "data:image/png;base64"
+    assert number_of(np.asarray(Image.open(io.BytesIO(base64.b64decode(content))))) == 8
+
+
+@pytest.mark.usefixtures("hundred_columns")
+def test_a_summary_counts_those_who_have_nothing_to_do(expected: Expected) -> None:
+    questions = [PlannedQuestion(f"q{number}", "0", f"q{number}", 4_000_000, ("A", "B")) for number in range(3)]
+    made = make_plan("causalvqa", "debug", questions, Shares(3, 1, 1))
+    with (console := make_console()).capture() as caught:
+        console.print(_summary(made, 4))
+    expected(caught.get())
 
 
 def test_a_plan_of_other_items_has_no_pages(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
