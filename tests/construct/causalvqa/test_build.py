@@ -190,6 +190,7 @@ def test_who_sees_what(clips: Path, tmp_path: Path) -> None:
 def test_what_follows_a_clip_is_shown_as_long_as_its_prompt_and_the_page_say(clips: Path, tmp_path: Path) -> None:
     _, _, played = build_one(clips, tmp_path, asked_about("anticipation", 2.0))
     (asked,) = played.of("causalvqa_afterwards")
+    assert asked.given["clip"] == HONEST["causalvqa_describe"]["description"]
     seconds, rate = asked.given["seconds"], 12.5
     assert f"what the {seconds:g} s after its end show" in (ROOT / "docs/building_causalvqa.md").read_text("utf-8")
     # From the first frame after the clip to the one that is on show when these seconds end.

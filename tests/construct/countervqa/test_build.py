@@ -584,11 +584,13 @@ def test_the_naive_baseline_writes_questions_from_the_annotations_alone(
     def naive(asked: Asked) -> dict[str, Any]:
         questions = PLAYER.naive(asked.given)["questions"]
         one, two, three = questions
+        questions[1] = {**two, "question": "x" * 799 + "?"}
         unusable = [
             {**one, "outcome": "A99"},
             {name: value for name, value in three.items() if name != "goal"},
             {**two, "answer": "yes", "question": "\a?"},
             {**one, "action": one["outcome"], "outcome": two["outcome"]},
+            {**two, "question": "x" * 800 + "?"},
         ]
         return {"questions": [*questions, *unusable]}
 
@@ -600,7 +602,7 @@ def test_the_naive_baseline_writes_questions_from_the_annotations_alone(
     counted = Counter((one["level"], one["rule"]) for one in questions_of(out))
     assert counted == {(level, None): 4 for level in (1, 2, 3)}
     problems = {asked["problem"] for asked in asked_of(out, "questions")}
-    assert problems == {"unusable: 4 (outcome); 5 (goal); 6 (characters); 7 is one too many"}
+    assert problems == {"unusable: 4 (outcome); 5 (goal); 6 (characters); 7 is one too many; 8 (length)"}
     assert all(graph["links"] == graph["unlinked"] == [] for graph in graphs_of(out))
     assert check_set(out / "release") == {"no rule": 12}
     prepare(Preparation(), out / "release")
