@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -429,7 +429,7 @@ def official_choice(text: str) -> str | None:
 
 def strata(row: Row) -> dict[str, str]:
     """Subset and source of a row, and the concept of physics that its clip's path names, as the paper writes it."""
-    *folders, name = PurePosixPath(row["clip"]).parts
+    *folders, name = row["clip"].split("/")
     concept = ""
     if row["source"] in ("grasp", "inflevel"):
         # Below split and source; GRASP has a folder for its level, InfLevel further ones below the concept's.

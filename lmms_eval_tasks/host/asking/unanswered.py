@@ -22,7 +22,7 @@ from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests, TaskState
 from lmms_eval_tasks.host.tasks.task_view import describe_seen
-from lmms_eval_tasks.utils.answers.reply import EMPTY, Finish, Reply
+from lmms_eval_tasks.utils.answers.reply import EMPTY, NOTHING_SAID, Reply
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.home import placeholder_path
@@ -74,7 +74,7 @@ class FailedRequests(AskingStage):
 
     def _explain(self, reply: Reply) -> Reply:
         """Return a reply; what an adapter logged is the reason where it is empty and no server says anything of it."""
-        is_heard = reply.silence != EMPTY or reply.finish != Finish()
+        is_heard = reply.silence != EMPTY or reply.finish != NOTHING_SAID
         return reply if is_heard or not self._heard else Reply.failed(self._heard[-1], reply.counts, self._secrets)
 
 

@@ -69,6 +69,9 @@ class Finish:
         return {name: value for name, value in vars(self).items() if value and (name, value) != ("reason", "stop")}
 
 
+NOTHING_SAID = Finish()
+
+
 @dataclass(frozen=True)
 class Reply:
     """What came back for one request.
@@ -85,7 +88,7 @@ class Reply:
     missing: UnscoredReason | None = None
     detail: str = ""
     counts: Any = None
-    finish: Finish = Finish()
+    finish: Finish = NOTHING_SAID
 
     @classmethod
     def of_response(cls, content: object, counts: Any = None, secrets: Sequence[str] | None = None) -> Reply:
@@ -132,7 +135,7 @@ class Reply:
             return read
         if record.is_silent([response]):
             return replace(read, missing=record.unscored_reason, detail=record.detail)
-        finish = Finish(LENGTH) if record.ran_out else Finish()
+        finish = Finish(LENGTH) if record.ran_out else NOTHING_SAID
         return replace(read, detail=record.detail if record.detail in SILENCES else "", finish=finish)
 
     def _safe(self, secrets: Sequence[str] | None) -> Reply:
@@ -144,10 +147,12 @@ class Reply:
             return text and printable(hide_secrets(hide_forms(text, secrets), {}))
 
         finish = self.finish
-        if finish != Finish():
+        if finish != NOTHING_SAID:
             tools = tuple(map(clean, finish.tools))
             finish = replace(finish, reason=clean(finish.reason), refusal=clean(finish.refusal), tools=tools)
         text = clean(self.text) if self.missing else printable_controls(hide_keys(self.text, secrets))
+        if (text, finish) == (self.text, self.finish) and not self.detail:
+            return self
         return replace(self, text=text, detail=clean(self.detail), finish=finish)
 
     def _judged(self) -> Reply:
@@ -238,12 +243,12 @@ def describe_empty(details: Iterable[str], whose: str = "") -> str | None:
 def _read_content(content: object, depth: int = 0) -> tuple[str, Finish]:
     """Return the text of a message's content, whatever its shape, and what else its parts say."""
     if content is None or depth > _DEEPEST:
-        return "", Finish()
+        return "", NOTHING_SAID
     if isinstance(content, str):
-        return content, Finish()
+        return content, NOTHING_SAID
     if not isinstance(content, list | tuple | Mapping):
-        return json.dumps(content, default=str), Finish()
-    texts, finish = [], Finish()
+        return json.dumps(content, default=str), NOTHING_SAID
+    texts, finish = [], NOTHING_SAID
     for part in [content] if isinstance(content, Mapping) else content:
         if not isinstance(part, Mapping):
             texts.append(_read_content(part, depth + 1)[0])

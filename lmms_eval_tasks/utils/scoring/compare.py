@@ -10,8 +10,6 @@ from itertools import combinations
 from lmms_eval_tasks.utils.scoring.bootstrap import interval, refuse_counts
 from lmms_eval_tasks.utils.scoring.metrics import (
     Metric,
-    ScoreUnit,
-    Stratum,
     Units,
     aggregate_tasks,
     count_groups,
@@ -166,9 +164,9 @@ def _shared_items(first: Records, second: Records, left_out: Counter[str]) -> se
     return shared
 
 
-def _shared_units(metric: Metric, first: Part, second: Part) -> list[tuple[dict[Stratum, list[ScoreUnit]], ...]]:
+def _shared_units(metric: Metric, first: Part, second: Part) -> list[tuple[Units, ...]]:
     """Of each task to which a score applies, what counts in it in both runs: in the first one, and in the second."""
-    shared = []
+    shared: list[tuple[Units, ...]] = []
     for task in first:
         runs = metric.units(first[task]), metric.units(second[task])
         keys = [{(place, unit.key) for place, units in run.items() for unit in units} for run in runs]
@@ -195,7 +193,7 @@ def _difference(metric: Metric, first: Part, second: Part) -> ScoreDifference | 
     return ScoreDifference(metric, before, after, ends, groups, items)
 
 
-def _changes(before: Units, after: Units) -> dict[Stratum, list[ScoreUnit]]:
+def _changes(before: Units, after: Units) -> Units:
     """Return the units that count in both runs, valued by the second run's value less the first's."""
     changes = {}
     for place, units in before.items():

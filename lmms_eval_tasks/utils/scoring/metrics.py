@@ -10,7 +10,7 @@ group of tasks without one, since a mean over fewer tasks would be another score
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -66,7 +66,23 @@ class ScoreUnit(NamedTuple):
         return self.group, self.members
 
 
-Units = Mapping[Stratum, Sequence[ScoreUnit]]
+class ItemUnits(Collection[ScoreUnit]):
+    """Units of single items, each made when it is asked for: a run has several for every item."""
+
+    def __init__(self, records: Sequence[Record], values: Sequence[float], weights: Sequence[float]) -> None:
+        self._records, self._values, self._weights = records, values, weights
+
+    def __iter__(self) -> Iterator[ScoreUnit]:
+        return map(ScoreUnit, self._records, self._values, self._weights)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, unit: object) -> bool:
+        return any(unit == one for one in self)
+
+
+Units = Mapping[Stratum, Collection[ScoreUnit]]
 """What counts in each stratum of a score; none for a stratum whose items are all unscored or incomplete."""
 
 
@@ -146,7 +162,7 @@ class Metric:
         """The score of records."""
         return self.combine(self.units(records))
 
-    def units(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
+    def units(self, records: Iterable[Record]) -> Units:
         """Return the units of records that count in the score; empty if it applies to none of them.
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
@@ -159,7 +175,7 @@ class Metric:
         own = views.pop() if views and self.across == "mean" and self.higher_is_better else self.across
         return self._join(samples, {record.item_id: max(len(record.each), record.needs) for record in records}, own)
 
-    def sample_units(self, records: Iterable[Record]) -> list[dict[Stratum, list[ScoreUnit]]]:
+    def sample_units(self, records: Iterable[Record]) -> list[Units]:
         """Return the units of each sample, whose members are of the same sample."""
         records = list(records)
         most = 1 if self.across == "whole" else max((len(record.samples) + 1 for record in records), default=1)
@@ -168,16 +184,13 @@ class Metric:
         each = [record.each for record in records]
         return [self._units_of(of_item[sample] for of_item in each if sample < len(of_item)) for sample in range(most)]
 
-    def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
+    def _units_of(self, records: Iterable[Record]) -> Units:
         """Group the records that count with their strata, in order of first appearance, and their groups."""
         strata: dict[Stratum, list[Record]] = {}
         for record in filter(self.applies, records):
             strata.setdefault(self._place(record), []).append(record)
         if not self.together:
-            return {
-                place: [self._unit(value, one) for one in of_place if (value := self.value(one)) is not None]
-                for place, of_place in strata.items()
-            }
+            return {place: self._items(of_place) for place, of_place in strata.items()}
         found: dict[Stratum, list[ScoreUnit]] = {}
         for place, of_place in strata.items():
             groups: dict[str, list[Record]] = {}
@@ -190,21 +203,27 @@ class Metric:
         side = bool(self.contrast(record)) if self.contrast else True
         return side, str(self.stratum(record)) if self.stratum else ""
 
-    def _unit(self, value: float, record: Record, *others: Record) -> ScoreUnit:
-        return ScoreUnit(record, value, self._weight(record), others)
+    def _items(self, records: Sequence[Record]) -> ItemUnits:
+        """Return the units of the records that have a value."""
+        values = list(map(self.value, records))
+        known = [record for record, value in zip(records, values, strict=True) if value is not None]
+        return ItemUnits(known, [value for value in values if value is not None], list(map(self._weight, known)))
 
     def _whole(self, members: Sequence[Record]) -> ScoreUnit | None:
         """Return the unit that the members of a group form, if they are complete and all scored."""
         values = [value for one in members if (value := self.value(one)) is not None]
-        return self._unit(min(values), *members) if len(values) == len(members) == self.together else None
+        if not len(values) == len(members) == self.together:
+            return None
+        first, *others = members
+        return ScoreUnit(first, min(values), self._weight(first), tuple(others))
 
-    def _join(self, each: Sequence[Units], need: Mapping[str, int], across: Across) -> dict[Stratum, list[ScoreUnit]]:
+    def _join(self, each: Sequence[Units], need: Mapping[str, int], across: Across) -> Units:
         """Return the units of several samples as one, each with the value that its samples have together.
 
         `need` says how many samples each item has.
         """
         if self.across == "whole":
-            return {place: list(units) for place, units in each[0].items()}
+            return each[0]
         found: dict[Stratum, dict[object, list[ScoreUnit]]] = {}
         for place, unit in ((place, unit) for units in each for place, counted in units.items() for unit in counted):
             found.setdefault(place, {}).setdefault(unit.key, []).append(unit)
@@ -274,10 +293,10 @@ def group_noun(metrics: Iterable[Metric]) -> str:
 
 
 def count_items(units: Units) -> int:
-    return sum(len(unit.records) for counted in units.values() for unit in counted)
+    return sum(1 + len(unit.others) for counted in units.values() for unit in counted)
 
 
-def _mean(units: Sequence[ScoreUnit]) -> float | None:
+def _mean(units: Collection[ScoreUnit]) -> float | None:
     return fsum(unit.weight * unit.value for unit in units) / fsum(unit.weight for unit in units) if units else None
 
 

@@ -7,7 +7,7 @@ docs/statistics.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
@@ -114,5 +114,5 @@ def _strata(metric: Metric, parts: Sequence[Units]) -> list[_Asked]:
     return strata
 
 
-def _mean(units: Sequence[ScoreUnit]) -> float:
+def _mean(units: Collection[ScoreUnit]) -> float:
     return fsum(unit.weight * unit.value for unit in units) / (fsum(unit.weight for unit in units) or 1.0)
