@@ -16,7 +16,7 @@ from sample_runs import write_sample_run
 from task_states import docs_of, task_state
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare
-from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_row, timed_boxes
+from lmms_eval_tasks.cast_bench.masked import OUTCOMES, UNABLE, masked_row, timed_boxes
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.home import clip_path
@@ -169,3 +169,10 @@ def test_questions_that_are_still_answered_are_listed(tmp_path: Path, expected: 
     assert " ".join(lines).endswith("rejected.txt: 2 questions to reject")
     expected(refusal("cast-bench", "still-answered", plain))
     assert rejected.read_text() == "sav_000001_1\nsav_000001_5\n"
+
+
+@pytest.mark.usefixtures("home")
+def test_a_run_of_which_nothing_was_masked_has_shares_of_nothing(tmp_path: Path) -> None:
+    prepare_release(tmp_path / "release", row({"bboxes_in_range": {}}))
+    masked = write_sample_run(tmp_path / "run", ["cast_bench_masked"], lambda *_: answer_with("B"))
+    assert printed("cast-bench", "still-answered", masked).count(" 0.0 ") == len(OUTCOMES)

@@ -170,6 +170,15 @@ def test_how_many_are_in_no_random_pair_is_said(tmp_path: Path, videos: Path) ->
         prepare(Preparation(), videos, snapshot)
 
 
+def test_a_set_without_a_random_pair_is_refused(tmp_path: Path, videos: Path) -> None:
+    """Each subset has one question, whose clips are a pair of the release."""
+    alone = mvp_pair("t_0")
+    for row in alone:
+        write_clip(videos / row["video_path"].lstrip("/"))
+    with pytest.raises(InputError, match="cannot be paired at random: no question has two clips of one source"):
+        prepare(Preparation(), videos, str(write_snapshot(tmp_path, "mini", {HOI: alone})), random_pairs=0)
+
+
 # Behaviour of the official function, read from facebookresearch/minimal_video_pairs@149e336 tasks/mvp/utils.py.
 QUIRKS = [json.loads(line) for line in Path(__file__).with_name("quirks.jsonl").read_text("utf-8").splitlines()]
 

@@ -23,7 +23,7 @@ GIVEN: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
 WRONG: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
     ({"boxes": "xywh", "min_pixels": 9, "max_pixels": 3, "eps_overlap": 1.5, "tau_t": 2, "tau_st": "high"}, {}),
     ({"coverage_aware": "no", "prompt": "nothing"}, {}), ({}, {BOXES: "xyxy,max_pixels=many"}),
-    ({}, {MATCHING: "official"}),
+    ({}, {MATCHING: "official"}), ({"min_pixels": 0, "max_pixels": 3}, {}),
 )  # fmt: skip
 
 
