@@ -53,12 +53,8 @@ class ScoreUnit(NamedTuple):
         return self.record.drawn
 
     @property
-    def records(self) -> tuple[Record, ...]:
-        return self.record, *self.others
-
-    @property
     def members(self) -> frozenset[Member]:
-        return frozenset((one.item_id, one.expected) for one in self.records)
+        return frozenset((one.item_id, one.expected) for one in (self.record, *self.others))
 
     @property
     def key(self) -> tuple[str, frozenset[Member]]:
@@ -241,7 +237,7 @@ class Metric:
             return sum(map(len, units.values()))
         if self.kind == "total":
             return round(sum(unit.value for counted in units.values() for unit in counted))
-        means = {place: _mean(counted) for place, counted in units.items()}
+        means = {place: weighted_mean(counted) for place, counted in units.items() if counted}
         one, other = (mean_of_known(mean for (side, _), mean in means.items() if side is of) for of in (True, False))
         if one is None or (self.contrast and other is None):
             return None
@@ -296,8 +292,10 @@ def count_items(units: Units) -> int:
     return sum(1 + len(unit.others) for counted in units.values() for unit in counted)
 
 
-def _mean(units: Collection[ScoreUnit]) -> float | None:
-    return fsum(unit.weight * unit.value for unit in units) / fsum(unit.weight for unit in units) if units else None
+def weighted_mean(units: Iterable[ScoreUnit]) -> float:
+    """Mean of the values of units, at least one, each counted by its weight."""
+    weighed = [(unit.weight, unit.weight * unit.value) for unit in units]
+    return fsum(value for _, value in weighed) / fsum(weight for weight, _ in weighed)
 
 
 def mean_of_known(scores: Iterable[float | None]) -> float | None:

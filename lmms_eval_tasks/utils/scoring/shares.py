@@ -7,7 +7,7 @@ docs/statistics.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.data.sampling import Drawn
-from lmms_eval_tasks.utils.scoring.metrics import Metric, ScoreUnit, Units, score_tasks
+from lmms_eval_tasks.utils.scoring.metrics import Metric, Units, score_tasks, weighted_mean
 
 LEVEL = 95.0
 
@@ -91,12 +91,13 @@ def _strata(metric: Metric, parts: Sequence[Units]) -> list[_Asked]:
     found: dict[tuple[int, str], dict[str, tuple[float, float]]] = {}
     drawn: dict[tuple[int, str], Drawn] = {}
     for number, units in enumerate(parts):
-        whole = _mean([unit for counted in units.values() for unit in counted])
-        sides = Counter(side for (side, _), counted in units.items() if counted)
-        for (side, _), counted in units.items():
+        places = [(side, counted) for (side, _), counted in units.items() if counted]
+        sides = Counter(side for side, _ in places)
+        for side, counted in places:
             total = fsum(unit.weight for unit in counted)
             # One group alone does not say how far it is from others of its place.
-            mean = _mean(counted) if len({unit.group for unit in counted}) > 1 else whole
+            alone = len({unit.group for unit in counted}) == 1
+            mean = weighted_mean([unit for _, ones in places for unit in ones] if alone else counted)
             for unit in sorted(counted, key=lambda one: (one.group, one.value, one.weight)):
                 if unit.drawn and unit.drawn.asked < unit.drawn.groups:
                     key = number, unit.drawn.stratum
@@ -112,7 +113,3 @@ def _strata(metric: Metric, parts: Sequence[Units]) -> list[_Asked]:
         counts[: len(groups)] = sorted(groups.values())
         strata.append(_Asked(drawn[key], *counts.T))
     return strata
-
-
-def _mean(units: Collection[ScoreUnit]) -> float:
-    return fsum(unit.weight * unit.value for unit in units) / (fsum(unit.weight for unit in units) or 1.0)
