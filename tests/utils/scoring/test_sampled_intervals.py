@@ -92,6 +92,14 @@ def test_the_interval_is_wilsons_for_an_effective_number_of_groups(
     assert (found.low, found.high) == pytest.approx(wilson(share, variance, freedom))
 
 
+def test_a_group_alone_in_its_place_varies_by_its_distance_from_the_mean_of_all() -> None:
+    places = Metric("places", "places", right, stratum=lambda record: record.drawn.stratum if record.drawn else "")
+    found = scored(places, of_strata([(50, "C"), (50, "CCWW")]))
+    assert found.value == 75
+    variance = 0.98 * (0.25 / 2) ** 2 + 0.92 * (1 / 3 / 4) / 4
+    assert (found.low, found.high) == pytest.approx(wilson(0.75, variance, 3))
+
+
 def test_both_sides_of_a_difference_widen_its_interval_alike() -> None:
     one = Metric("gap", "gap", right, contrast=lambda record: record.stratum["part"] == "0")
     other = Metric("gap", "gap", right, contrast=lambda record: record.stratum["part"] == "1")
