@@ -234,16 +234,31 @@ def test_a_question_of_the_models_own_ends_its_answer(question: str) -> None:
         assert content(text) == text
 
 
-RANKS = (("final", "correct_answer", "Final choice"), ("answer", "my_answer"), ("choice", "option", "pred", "label"))
+RANKS = (
+    ("final", "correct_answer", "Final choice"),
+    ("answer", "my_answer"),
+    (
+        *("choice", "option", "prediction", "selected", "selection", "response", "result", "output", "letter"),
+        *("verdict", "pred", "label"),
+    ),
+)
 """Keys of objects by what their values are taken for: those of a rank before those of the next."""
+BELOW = ("final", "pred", "label", "value", "text", "id", "key")
+"""Keys that say no more of an answer than the key that they stand below."""
+OTHERS = (
+    *("reason", "rationale", "explanation", "why", "analysis", "thought", "evidence", "confidence", "choices"),
+    *("options", "wrong_option", "incorrect_answer", "colour"),
+)
+"""Keys whose values are no answers."""
 
 
 @pytest.mark.parametrize("rank", range(len(RANKS)))
 def test_of_the_keys_of_an_object_the_one_that_names_the_answer_best_counts(rank: int) -> None:
     for key in RANKS[rank]:
-        for other in [name for names in RANKS[rank + 1 :] for name in names] + ["explanation", "colour"]:
+        for other in (*(name for names in RANKS[rank + 1 :] for name in names), *OTHERS):
             for said in ({key: "B", other: "A"}, {other: "A", key: "B"}):
                 assert read_choice(json.dumps(said), OPTIONS) == "B", said
-        # What stands below a key is said under it.
-        assert read_choice(json.dumps({"colour": "A", key: {"value": "B"}}), OPTIONS) == "B"
+        for below in BELOW:
+            said = {"colour" if rank == len(RANKS) - 1 else "choice": "A", key: {below: "B"}}
+            assert read_choice(json.dumps(said), OPTIONS) == "B", said
     assert read_choice(json.dumps({RANKS[rank][0]: "A", RANKS[rank][-1]: "B"}), OPTIONS) is None

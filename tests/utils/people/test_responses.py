@@ -13,7 +13,7 @@ from refusals import refusal
 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, Scale
-from lmms_eval_tasks.utils.people.responses import AskedQuestion, read_human_responses, read_items
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, alpha_of, read_human_responses, read_items
 
 ASKED = {
     ("q1", "0"): AskedQuestion("A", "ABCDE", {"type": "planning"}),
@@ -118,3 +118,21 @@ def test_a_version_is_named_by_its_column_or_as_a_member_of_its_group() -> None:
     assert AskedItem.keys(rows) == [("1", "i0"), ("1", "i1"), ("2", "")]
     assert AskedItem.keys([{**row, "version": n} for n, row in enumerate(rows)]) == [("1", "0"), ("1", "1"), ("2", "2")]
     assert AskedItem.keys([]) == []
+
+
+@pytest.mark.parametrize(
+    ("raters", "alpha"),
+    [
+        # Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, section D.
+        (("123321412...", "1233224125.3", ".3332342251.", "12332441251."), 0.849),
+        # The example of Wikipedia's article on Krippendorff's alpha.
+        ((".....34121133.3", "1.213343.......", "..21344.21133.4"), 0.811),
+        # Of one value, or without an item that two rated, there is nothing to agree about.
+        (("111", "1.1"), None),
+        (("12.", "..1"), None),
+    ],
+)
+def test_agreement_of_ratings_is_krippendorffs_alpha_by_interval(raters: tuple[str, ...], alpha: float | None) -> None:
+    units = [[float(value) for value in item if value != "."] for item in zip(*raters, strict=True)]
+    found = alpha_of(units)
+    assert (found if found is None else round(found, 3)) == alpha
