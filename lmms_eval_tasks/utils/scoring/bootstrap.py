@@ -263,7 +263,7 @@ def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, 
         for counts in part.values()
     ]
     bounds = value_bounds and (metric.transform(value_bounds[0]), metric.transform(value_bounds[1]))
-    if bounds and not metric.contrast and (len(known) == 1 or all(len(part) == 1 for part in known)):
+    if bounds and not metric.contrast and len(scaled) == 1:
         return macro_interval(scaled, bounds)
     low, high = intervals(Strata.of(scaled), statistic_of(metric, known), bounds=bounds)
     return float(low), float(high)

@@ -91,7 +91,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values adjusted for their number, in their order: Holm's step-down procedure (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    adjusted = [0.0] * len(p_values)
+    adjusted = list(p_values)
     largest = 0.0
     for place, index in enumerate(order):
         largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))

@@ -299,6 +299,42 @@ def test_a_file_that_ends_too_early_is_not_taken_for_a_shorter_clip(
             PyavFrames(clip)
 
 
+FTYP = bytes.fromhex("00000010 66747970 69736f6d 00000000")
+EBML = bytes.fromhex("1a45dfa3 84 01020304")
+SEGMENT = bytes.fromhex("18538067")
+MISSING: dict[str, tuple[bytes, int]] = {
+    "boxes": (FTYP + bytes.fromhex("0000000c 6d646174 00000000"), 0),
+    "within a box": (FTYP + bytes.fromhex("0000000c 6d646174 00"), 3),
+    "within a box's head": (FTYP + bytes.fromhex("0000000c 6d6461"), 1),
+    "within a long length": (FTYP + bytes.fromhex("00000001 6d646174 0000000000"), 1),
+    "of a long length": (FTYP + bytes.fromhex("00000001 6d646174 0000000000000014 00"), 3),
+    "a box to the end": (FTYP + bytes.fromhex("00000000 6d646174 00"), 0),
+    "a length that is none": (FTYP + bytes.fromhex("00000007 6d646174 00"), 0),
+    "an empty box": (FTYP + bytes.fromhex("00000008 66726565"), 0),
+    "elements": (EBML + SEGMENT + bytes.fromhex("83 010203"), 0),
+    "within an element": (EBML + SEGMENT + bytes.fromhex("83 01"), 2),
+    "within its length": (EBML + SEGMENT + bytes.fromhex("40"), 1),
+    "within its name": (EBML + SEGMENT[:2], 1),
+    "an unknown length": (EBML + SEGMENT + bytes.fromhex("ff ec 83 01"), 2),
+    "a long unknown length": (EBML + SEGMENT + bytes.fromhex("01ffffffffffffff ec 83 010203"), 0),
+    "behind the film": (EBML + SEGMENT + bytes.fromhex("83 010203 00 00"), 0),
+    "an AVI": (b"RIFF" + (8).to_bytes(4, "little") + b"AVI LIST", 0),
+    "within an AVI": (b"RIFF" + (300).to_bytes(4, "little") + b"AVI ", 296),
+    "another RIFF": (b"RIFF" + (300).to_bytes(4, "little") + b"WAVE", 0),
+    "a stream that says nothing": (bytes.fromhex("47 40 00 10") * 8, 0),
+    "nothing": (b"", 0),
+}
+"""Bytes of a film to how many are missing at its end, at least."""
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_bytes_that_are_missing_at_the_end_are_counted(case: str, tmp_path: Path) -> None:
+    clip = tmp_path / "clip"
+    content, missing = MISSING[case]
+    clip.write_bytes(content)
+    assert missing_bytes(clip) == missing
+
+
 @pytest.mark.parametrize("order", FrameOrder)
 @pytest.mark.parametrize("kind", ["b-frames.mp4", "variable-rate.mp4", "open-groups.mp4", "odd.mp4", "cut", "turned"])
 def test_frames_are_those_of_the_made_clip(
