@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from expected import Expected, read_sections
 
 from lmms_eval_tasks.utils.answers.choice import EXTRACTOR, choice_grader
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, MATCHINGS, EvidenceQuestion, grade_evidence
+from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, Evidence, EvidenceInstance
 from lmms_eval_tasks.utils.answers.hooks import TaskSettings
 from lmms_eval_tasks.utils.answers.plausible import PLAUSIBILITY_READER, plausibility_grader
 from lmms_eval_tasks.utils.answers.reply import Reply
@@ -40,6 +43,8 @@ ROW = {"item_id": "1", "group_id": "1", "question": "?", "options": OPTIONS, "an
 PIECED = 2000
 SHORT = 300
 """Characters of the recorded texts from which others are pieced."""
+DAMAGED = 1000
+PIECES = ("{", "}", "[", "]", '"', "'", ",", ":", "0", "9", "-", "null", "// ", "```json\n", "answer_choice", "C", "\n")
 A_LINE = 100
 REASONS = dict(zip(UnparsedReason, ".~?/+-", strict=True))
 
@@ -82,14 +87,75 @@ def symbol(record: Record) -> str:
     return record.answered[0] if record.answered else REASONS[record.unparsed_reason or UnparsedReason.EMPTY]
 
 
+def hold(expected: Expected, texts: Sequence[str], read: Sequence[str]) -> None:
+    """Compare what is read of texts, in so many signs each, with what the reader's version read of them."""
+    width, kept = len(read[0]), read_sections(expected.file).get(expected.name, "").replace("\n", "")
+    before = [kept[at : at + width] for at in range(0, len(kept), width)]
+    changed = [each for each in zip(texts, before, read, strict=False) if each[1] != each[2]]
+    shown = "".join(f"\n{text!r} was {one}, is {other}" for text, one, other in changed[:5])
+    assert expected.writes or not changed, f"{len(changed)} texts are read otherwise: the version has to move.{shown}"
+    whole = "".join(read)
+    expected("\n".join(whole[at : at + A_LINE] for at in range(0, len(whole), A_LINE)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", GRADERS)
 def test_a_reader_of_one_version_reads_every_text_the_same(reader: str, expected: Expected) -> None:
     task: Any = SimpleNamespace(settings=TaskSettings())
     said = responses(reader)
-    read = "".join(symbol(GRADERS[reader]({**ROW, **one.asked}, one.reply, task).record) for one in said)
-    kept = read_sections(expected.file).get(expected.name, "").replace("\n", "")
-    changed = [(one.reply.text, *pair) for one, *pair in zip(said, kept, read, strict=False) if pair[0] != pair[1]]
-    shown = "".join(f"\n{text!r} was {before}, is {now}" for text, before, now in changed[:5])
-    assert expected.writes or not changed, f"{len(changed)} texts are read otherwise: the version has to move.{shown}"
-    expected("\n".join(read[at : at + A_LINE] for at in range(0, len(read), A_LINE)))
+    read = [symbol(GRADERS[reader]({**ROW, **one.asked}, one.reply, task).record) for one in said]
+    hold(expected, [one.reply.text for one in said], read)
+
+
+def instance(name: str, seconds: range, box: Sequence[int]) -> dict[str, Any]:
+    boxes = {f"00:{second:02}": [*box] for second in seconds}
+    return {
+        "instance_name": name,
+        "evidences": [
+            {
+                "evidence_start_time": f"00:{seconds.start:02}",
+                "evidence_end_time": f"00:{seconds.stop - 1:02}",
+                "bboxes_in_time_range": boxes,
+            }
+        ],
+    }
+
+
+SHOWN = (
+    {"cup": (range(4), (10, 20, 50, 60)), "hand": (range(2, 6), (30, 10, 90, 40))},
+    {"cup": (range(5), (8, 15, 40, 44))},
+)
+"""Instances of answers and of the truth, by name: their seconds, and their box in all of them."""
+
+
+def answers() -> Iterator[str]:
+    """Answers with evidence, whole ones and others of which a piece is missing, is there twice or is another one."""
+    cases = json.loads((Path(__file__).parent / "evidence/cases/diagnosis.json").read_text("utf-8"))["cases"]
+    whole = [
+        json.dumps(
+            {"answer_choice": "B", "instances": [instance(name, *at) for name, at in SHOWN[0].items()]}, indent=indent
+        )
+        for indent in (None, 1)
+    ]
+    texts, chance = [*whole, *(case["text"] for case in cases)], random.Random(0)
+    yield from texts
+    for _ in range(DAMAGED):
+        text = chance.choice([*whole, chance.choice(texts)])
+        begin = chance.randrange(len(text) + 1)
+        end = begin + chance.choice((0, 1, 1, 2, 5, len(text)))
+        yield text[:begin] + chance.choice(("", "", text[begin:end] * 2, *PIECES)) + text[end:]
+
+
+@pytest.mark.slow
+def test_the_reader_of_evidence_reads_every_answer_the_same(expected: Expected) -> None:
+    truth = tuple(
+        EvidenceInstance(name, (Evidence(seconds.start, seconds.stop - 1, (*seconds,), (box,) * len(seconds)),))
+        for name, (seconds, box) in SHOWN[1].items()
+    )
+    question = EvidenceQuestion("1", "1", {}, "B", truth, "ABCD", (96, 72), (84, 56))
+    texts, read = [*answers()], []
+    for number, text in enumerate(texts):
+        convention, rule = [*BoxConvention][number % 5], [*MATCHINGS][number % 2]
+        record = grade_evidence(question, text, DEFAULTS.by_rule(rule), convention)
+        read.append(sha256(repr(record.to_json()).encode()).hexdigest()[:3])
+    hold(expected, texts, read)
