@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.answers.reply import Reply
 
 FOLDER = Path(choice_letters.__file__).parent
 MODULES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "choice": ("words.json", ("choice_letters", "choice")),
+    "choice": ("words.json", ("choice_letters", "choice_statements", "choice")),
     "verdict": ("verdict_words.json", ("verdict",)),
     "plausibility": ("plausible_words.json", ("plausible",)),
 }

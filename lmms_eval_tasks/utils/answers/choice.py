@@ -10,14 +10,14 @@ from functools import cached_property
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from lmms_eval_tasks.utils.answers.choice_letters import (
-    Mention,
+from lmms_eval_tasks.utils.answers.choice_letters import words
+from lmms_eval_tasks.utils.answers.choice_statements import (
+    Statement,
     denies,
     ends_clause,
     is_approved,
     stands_alone,
     statements,
-    words,
 )
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, grader
 from lmms_eval_tasks.utils.answers.language import Token, fold, is_english, letter_ordinals, takes_back, tokenize
@@ -392,7 +392,7 @@ def _closing(line: str) -> str | None:
     return last[0] if len(last) == 1 else None
 
 
-def _decide(stated: list[Mention], text: str) -> Mention | None:
+def _decide(stated: list[Statement], text: str) -> Statement | None:
     chosen = [s for s in stated if s.stance == "chosen"]
     if not chosen:
         return _only_leaning(stated)
@@ -422,7 +422,7 @@ def _decide(stated: list[Mention], text: str) -> Mention | None:
     return None if decided.letters[0] in rejected else decided
 
 
-def _only_leaning(stated: list[Mention]) -> Mention | None:
+def _only_leaning(stated: list[Statement]) -> Statement | None:
     rejected = {letter for s in stated if s.stance == "rejected" for letter in s.letters}
     leaning = [s for s in stated if s.stance in ("leaning", "preferred")]
     named = {letter for s in leaning for letter in s.letters} - rejected
@@ -432,14 +432,14 @@ def _only_leaning(stated: list[Mention]) -> Mention | None:
     return last
 
 
-def _judged_in_list(stated: list[Mention]) -> str | None:
+def _judged_in_list(stated: list[Statement]) -> str | None:
     """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
     listed = [s for s in stated if s.listed]
     chosen = [s.letters[0] for s in listed if s.verdict == "chosen"]
     return chosen[0] if len(listed) > 1 and len(set(chosen)) == 1 and all(s.verdict for s in listed) else None
 
 
-def _without_listing(stated: list[Mention], tokens: list[Token]) -> list[Mention]:
+def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[Statement]:
     """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
     labels = {s.letters[0] for s in stated if s.listed}
     answered = any(s.stance == "chosen" and not s.bare for s in stated)
@@ -450,7 +450,7 @@ def _without_listing(stated: list[Mention], tokens: list[Token]) -> list[Mention
     return [s for s in stated if not (s.bare and s.at in dropped)]
 
 
-def _without_echoes(stated: list[Mention], quoted: list[Echo]) -> list[Mention]:
+def _without_echoes(stated: list[Statement], quoted: list[Echo]) -> list[Statement]:
     """Drop letters that only label options repeated in full, wherever they stand; one alone may be an answer."""
     firm = {s.begins: s.stance for s in stated if not s.bare and s.stance not in ("leaning", "discussed")}
     labels = {echo.start: echo.option for echo in quoted if echo.start not in firm}
@@ -460,7 +460,7 @@ def _without_echoes(stated: list[Mention], quoted: list[Echo]) -> list[Mention]:
     return [s for s in stated if s.begins not in labels]
 
 
-def _further_labels(label: Mention, tokens: list[Token]) -> list[int]:
+def _further_labels(label: Statement, tokens: list[Token]) -> list[int]:
     """Return where the list that a label starts goes on in its line: "A. … B. … C. …"."""
     further: list[int] = []
     following = chr(ord(label.letters[0]) + 1)
@@ -489,25 +489,25 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
     return mark == "." and not ends_line and before not in words.TAKES_LETTER
 
 
-def _doubled(decided: Mention, before: str, behind: str) -> bool:
+def _doubled(decided: Statement, before: str, behind: str) -> bool:
     """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B."""
     beside = (_LETTER_BEFORE.search(before[-_BESIDE:]) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
     return any(letter is not None and letter[1] not in decided.letters for letter in beside)
 
 
-def _outdone(decided: Mention, said: list[Mention]) -> bool:
+def _outdone(decided: Statement, said: list[Statement]) -> bool:
     """Whether what only leans to a letter may be outdone by something about another that no rule knows."""
     open_letters = {letter for one in said if one.stance == "open" for letter in one.letters}
     return decided.stance in ("leaning", "preferred") and not open_letters <= {*decided.letters}
 
 
-def _denied(decided: Mention, behind: str, options: Sequence[str]) -> bool:
+def _denied(decided: Statement, behind: str, options: Sequence[str]) -> bool:
     place = ascii_uppercase.index(decided.letters[0])
     says_no = _SAYS_NO.match(behind) and any(map(_SAYS_NO.match, options[place : place + 1]))
     return bool(_DENIED.match(behind)) and not says_no
 
 
-def _contradicted(decided: Mention, text: str, options: Options) -> bool:
+def _contradicted(decided: Statement, text: str, options: Options) -> bool:
     behind = text[decided.ends :].lstrip(_BETWEEN)
     behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
     quoted = options.starting(behind)
@@ -516,16 +516,16 @@ def _contradicted(decided: Mention, text: str, options: Options) -> bool:
     return quoted not in (None, *decided.letters)
 
 
-def _is_clear(mention: Mention) -> bool:
+def _is_clear(stated: Statement) -> bool:
     """Whether a letter in another language than English is an answer by a form that needs no more of its words."""
-    if denies(mention):
+    if denies(stated):
         return False
-    if is_approved(mention):
+    if is_approved(stated):
         return True
     return (
-        mention.after != "affirmed"
-        and ends_clause(mention)
-        and (mention.cue not in ("start", "other") or stands_alone(mention))
+        stated.after != "affirmed"
+        and ends_clause(stated)
+        and (stated.cue not in ("start", "other") or stands_alone(stated))
     )
 
 

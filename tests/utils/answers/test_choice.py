@@ -16,7 +16,8 @@ from oracles import read_oracle
 
 from lmms_eval_tasks.utils.answers import choice_letters
 from lmms_eval_tasks.utils.answers.choice import read_choice
-from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements
+from lmms_eval_tasks.utils.answers.choice_letters import Mention
+from lmms_eval_tasks.utils.answers.choice_statements import statements
 from lmms_eval_tasks.utils.answers.language import Words, fold, spell_out, tokenize
 from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, shorten
 from lmms_eval_tasks.utils.answers.reply import Reply
