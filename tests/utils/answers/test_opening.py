@@ -68,8 +68,8 @@ MARKUP = (
     "<|channel|>analysis<|message|>{other}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
     "analysis{other}.assistantfinal{}", "<|begin_of_thought|>{other}<|end_of_thought|>{}", "\ufeff{}</s>",
     '{{"answer": "{}", "explanation": "It is not {other}, as one might think"}}', "{{'answer': '{}', 'why': 'x'}}",
-    "{{'wrong': '{other}', 'answer': '{}', 'sure': True}}", "{{'wrong': '{other}', 'why': None, 'answer': '{}'}}",
-    "{{'wrong': '{other}', 'denied': False, 'answer': '{}',}}",
+    "{{'wrong': '{other}', 'answer': ['{}'], 'sure': True}}", "{{'wrong': '{other}', 'why': None, 'answer': ['{}']}}",
+    "{{'wrong': '{other}', 'denied': False, 'answer': ['{}'],}}",
     '```json\n{{"explanation": "one might say {other}", "answer": "{}"}}\n```', '{{"answer": "{}", "explanation": "the',
     "### Final Answer\n\n**{}**", "> {}", "`{}`", "The answer is **{}**.",
 )  # fmt: skip
