@@ -83,7 +83,7 @@ def test_people_write_a_number_under_three_clips(root: Path) -> None:
         (root / "answers" / "a001.json").write_text(page.run("return answersText()"), encoding="utf-8")
         assert page.complaints == []
     collected = run(root, "annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
-    assert "1 annotators answered 6 of their 6 items" in collected
+    assert "1 annotator answered 6 of their 6 items" in collected
     printed = run(root, "humans", "people.csv", "--items", "pendulums:test")
     assert "6 responses of 1 annotators to 6 questions" in printed
     assert "most frequent answer is not the key: 1 questions (16.7%): t2" in printed

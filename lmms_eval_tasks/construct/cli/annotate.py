@@ -90,7 +90,8 @@ def plan(
     made = plans.make_plan(benchmark, chosen, questions, shares, seed, mode)
     write_file(out, plans.as_csv(made))
     console = make_console()
-    console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {each} responses to each, seed {seed}")
+    versions, answers = _number(len(questions), "version"), _number(each, "response")
+    console.print(f"{benchmark}, {chosen}: {versions}, {answers} to each, seed {seed}")
     console.print(_summary(made, number))
     console.print(f"Written: {out}", soft_wrap=True)
     about = f" --run {run}{f' --task {task}' if task else ''}" if run else ""
@@ -127,7 +128,7 @@ def page(
     words = read_config(texts, PageTexts)[0] if texts else None
     written = write_pages(plans.read_plan(plan), out, annotator or (), clips, (run, task), words, practice)
     console = make_console()
-    console.print(f"{len(written):,} pages: {out}", soft_wrap=True)
+    console.print(f"{_number(len(written), 'page')}: {out}", soft_wrap=True)
     console.print(f"Next:  lmms-eval-tasks annotate collect {plan} ANSWERS --out people.csv", soft_wrap=True)
 
 
@@ -155,36 +156,41 @@ def collect(
     if inquiry.form == "review":
         reviews = answer_files.collect_reviews(read, files)
         decided = Counter(answer_files.decide_items(reviews).values())
-        planned = len({row.item_id for row in read.rows if not row.attention})
+        planned = len({row.item_id for row in read.rows})
         counts = ", ".join(f"{decided[decision]:,} {decision.value}" for decision in Decision)
-        console.print(f"{len(reviews):,} reviews of {sum(decided.values()):,} of {planned:,} versions: {counts}")
+        made = _number(len(reviews), "review")
+        console.print(f"{made} of {sum(decided.values()):,} of {_number(planned, 'version')}: {counts}")
         write_file(out, csv_text(answer_files.REVIEW_COLUMNS, reviews))
         console.print(f"Written: {out}", soft_wrap=True)
     elif inquiry.form == "ratings":
         rated = answer_files.collect_ratings(read, files)
         write_file(out, csv_text((*answer_files.RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
-        console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
+        console.print(f"{_number(len(rated), 'item')} rated: {out}", soft_wrap=True)
         _print_next(console, read, out)
     elif inquiry.form == "choice":
         collected = answer_files.collect_answers(read, files, attention_errors)
         planned, answered = sum(collected.planned.values()), sum(collected.answered.values())
-        console.print(f"{len(collected.planned):,} annotators answered {answered:,} of their {planned:,} items")
+        answering = _number(len(collected.planned), "annotator")
+        console.print(f"{answering} answered {answered:,} of their {_number(planned, 'item')}")
         if collected.silent:
             console.print(f"without a file: {len(collected.silent):,} ({summarize_names(collected.silent)})")
         if collected.inattentive:
             named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
             console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
         write_file(out, csv_text(answer_files.COLUMNS, collected.responses))
-        console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
+        console.print(f"{_number(len(collected.responses), 'response')}: {out}", soft_wrap=True)
         _print_next(console, read, out)
     else:
         edits = answer_files.collect_edits(read, files)
         write_file(out, as_lines(edits))
         discarded = sum(bool(edit.get("discarded")) for edit in edits)
-        console.print(
-            f"{len(edits):,} items edited or found right{f', {discarded:,} discarded' if discarded else ''}: {out}",
-            soft_wrap=True,
-        )
+        found = f"{_number(len(edits), 'item')} edited or found right"
+        console.print(f"{found}{f', {discarded:,} discarded' if discarded else ''}: {out}", soft_wrap=True)
+
+
+def _number(count: int, what: str) -> str:
+    """So many of what is named in the singular: `1 item`, `2,000 items`."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _print_next(console: Console, plan: plans.Plan, out: Path) -> None:

@@ -312,7 +312,13 @@ def test_a_page_of_its_own_words_holds_its_clips_and_begins_with_practice(page: 
     texts = PageTexts(instructions="Look twice.", consent="I agree.", closing="Go to room 12.")
     text, about, _ = page(Inquiry("choice", None), texts=texts, practice=True)
     assert all(f"<p>{words}</p>" in text for words in ("Look twice.", "I agree.", "Go to room 12."))
-    assert about["consent"] == texts.consent_digest and about["folder"] == "" and "YQ==" in text and "Yg==" in text
+    # The first 16 digits of the text's SHA-256.
+    assert (
+        about["consent"] == texts.consent_digest == "826ff0dab649a97f"
+        and about["folder"] == ""
+        and "YQ==" in text
+        and "Yg==" in text
+    )
     first, *others = about["items"]
     assert first["practice"] is True and first["place"] == 0 and first["question"] == "Which way in 2?"
     assert not any("practice" in one for one in others)
