@@ -25,6 +25,7 @@ from expected import Expected
 from numpy.typing import NDArray
 from PIL import Image
 from releases import contents, mvp_pair, write_clip, write_snapshot
+from shown_progress import ShownProgress
 from tfrecord.example_pb2 import Example
 
 from lmms_eval_tasks.mvp.benchmark import SOURCES, SUBSETS, prepare
@@ -417,8 +418,12 @@ def scene(raw: Raw, run: int = 1) -> Path:
 def test_nine_downloads_end_in_no_missing_clip(originals: Path, raw: Raw, home: Path) -> None:
     assert set(SOURCES) == set(CLIPS)
     snapshot = str(originals / "snapshot")
-    facts = prepare(Preparation(), None, snapshot, raw=[option(raw)])["mini"]
+    progress = ShownProgress()
+    facts = prepare(Preparation(progress), None, snapshot, "mini", [option(raw)])["mini"]
     assert (facts.clips, facts.missing) == (2 * len(SOURCES), ())
+    counted = progress.counted()
+    assert counted["mini: reading annotations"] == len(SUBSETS)
+    assert (counted["finding clips in downloads"], counted["finding episodes in files"]) == (9, len(LENGTHS))
     for source, paths in CLIPS.items():
         for path in paths:
             clip = clip_path("mvp", f"mini/{path}")

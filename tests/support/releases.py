@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -112,6 +113,12 @@ def write_mvp(root: Path, split: str, pairs: Mapping[str, Iterable[tuple[str, st
                 place = {"video_path": f"{source}/clip.mp4", "source": source, "answer": answer}
                 rows.setdefault(subset, []).append({**row, **asked, **place})
     return write_snapshot(root, split, rows, rows), root / "videos"
+
+
+def latin_text() -> pa.Array[Any]:
+    """A column of one text that is not in UTF-8."""
+    offsets = np.array([0, 1], dtype=np.int32).tobytes()
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(b"\xe9")])
 
 
 def zip_folder(folder: Path, archive: Path) -> Path:

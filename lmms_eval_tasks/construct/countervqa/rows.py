@@ -160,7 +160,7 @@ class CounterVqaConfig(BuildConfig):
 
     def failed(self, measures: GraphMeasures) -> tuple[str, ...]:
         """The filters that a graph does not pass."""
-        least = (0.0, 0, 0.0) if self.naive else (self.min_ancd, self.min_depth, self.min_cnda)
+        least = (0.0, 0.0, 0.0) if self.naive else (self.min_ancd, self.min_depth, self.min_cnda)
         # A path of that length was found, however long the longest is.
         values = (measures.ancd, measures.depth, measures.cnda)
         found = zip(FILTERS, values, least, strict=True)

@@ -111,9 +111,7 @@ def read_table(form: type[ReleaseType], source: Path, problems: Problems) -> For
     import pyarrow.lib
 
     try:
-        table = read_parquet(source)
-        table.validate(full=True)
-        rows = table.to_pylist()
+        rows = read_parquet(source).to_pylist()
     except OSError as error:
         raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
     except (pyarrow.lib.ArrowException, ValueError) as error:

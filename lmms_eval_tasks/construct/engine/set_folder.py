@@ -25,7 +25,6 @@ ENTRIES = ".entries"
 @contextmanager
 def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
     """Give a folder to write a set into, whose parts replace those of the earlier set when the block ends well."""
-    out.mkdir(parents=True, exist_ok=True)
     with held(FileLock(out / ".set.lock"), out):
         clear_parts(out, age=0)
         _move(out, names)

@@ -25,8 +25,9 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     InstanceRow,
     QuestionRow,
 )
-from lmms_eval_tasks.construct.cast_bench.tracks import mask_box, run_lengths
+from lmms_eval_tasks.construct.cast_bench.tracks import mask_box, read_tracks, run_lengths
 from lmms_eval_tasks.construct.engine.steps import Asking, Models, Removed
+from lmms_eval_tasks.utils.core.errors import Problems
 
 WIDTH, HEIGHT, LAST = 160, 120, 3
 
@@ -128,6 +129,14 @@ def test_all_faults_of_all_tracks_are_listed(folder: Path, expected: Expected) -
     write_tracks(folder, instance(), instance(boxes=boxes))
     write_tracks(folder, *(instance(id=name) for name in ("", " ", "a b", "a\n")), stem="sav_2")
     expected("\n\n".join([*said, problem(folder)]))
+
+
+def test_tracks_that_cannot_be_read_are_named_beside_the_faults_of_others(folder: Path, expected: Expected) -> None:
+    write_tracks(folder, instance(id="a b"))
+    problems = Problems()
+    files = [folder / "tracks" / name for name in ("gone_auto.json", "sav_1.json", "gone.json")]
+    assert read_tracks(files, (WIDTH, HEIGHT), LAST, problems) == ()
+    expected(refusal(problems.raise_if_any, "These cannot be used"))
 
 
 def test_masks_of_no_size_and_folders_without_clips_are_refused(folder: Path, expected: Expected) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from expected import Expected
 from refusals import refusal
+from releases import latin_text
 
 from lmms_eval_tasks.construct.curation.candidates import Candidate, read_candidates
 
@@ -50,6 +51,9 @@ def test_all_problems_are_listed(tmp_path: Path, expected: Expected) -> None:
     said = [refusal(read_candidates, file) for file in (lines, *others)]
     said += [refusal(read_candidates, write_lines(tmp_path / "d.jsonl", *ROWS), "skills")]
     expected("\n\n".join(said))
-    assert "it is not a parquet table" in refusal(read_candidates, tmp_path / "bytes.parquet")
+    pa.parquet.write_table(pa.table({"item_id": latin_text()}), tmp_path / "latin.parquet")
+    for name in ("bytes.parquet", "latin.parquet"):
+        said = refusal(read_candidates, tmp_path / name)
+        assert said.startswith(f"{name} cannot be used: it is not a parquet table with texts in UTF-8 (")
     (tmp_path / "folder.parquet").mkdir()
     assert refusal(read_candidates, tmp_path / "folder.parquet") == "folder.parquet cannot be used: Is a directory."

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from numbered_clips import write_numbered
+from shown_progress import ShownProgress
 from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel, ViTConfig, ViTImageProcessor, ViTModel
 from typer.testing import CliRunner
 
@@ -55,7 +56,9 @@ def test_a_clip_has_the_mean_of_its_frames_unit_vectors(vit: str, clip_model: st
 
 def test_vectors_can_be_read_again_and_clips_that_cannot_be_decoded_are_all_named(vit: str, tmp_path: Path) -> None:
     paths = {name: write_numbered(tmp_path / name, 12 + place) for place, name in enumerate(("a.mp4", "b.mp4"))}
-    vectors = embed_clips(VisionModel(vit), paths)
+    progress = ShownProgress()
+    vectors = embed_clips(VisionModel(vit), paths, progress)
+    assert progress.counted() == {"Clips": 2}
     file = tmp_path / "clips.parquet"
     file.write_bytes(as_parquet(vectors))
     read = read_vectors(file, None, ["b.mp4", "a.mp4"])

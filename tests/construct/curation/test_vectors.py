@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from expected import Expected
 from refusals import refusal
+from releases import latin_text
 
 from lmms_eval_tasks.construct.curation.vectors import EXACT, exact_units, read_vectors
 
@@ -73,6 +74,16 @@ def test_what_holds_no_vectors_of_the_clips_is_refused_with_every_problem(tmp_pa
     ]
     expected("\n\n".join(refusal(read_vectors, *one) for one in given))
     write_table(tmp_path / "lists.parquet", ["a"], [["a"]])
-    for name in ("bytes.npy", "objects.npy", "several.npy", "missing.npy", "bytes.parquet", "lists.parquet"):
+    pa.parquet.write_table(pa.table({"clip": latin_text(), "embedding": [[1.0]]}), tmp_path / "latin.parquet")
+    files = (
+        "bytes.npy",
+        "objects.npy",
+        "several.npy",
+        "missing.npy",
+        "bytes.parquet",
+        "lists.parquet",
+        "latin.parquet",
+    )
+    for name in files:
         given_ids = ids if name.endswith("npy") else None
         assert refusal(read_vectors, tmp_path / name, given_ids, ["a"]).startswith(f"{name} cannot be used: ")

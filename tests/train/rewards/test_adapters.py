@@ -137,6 +137,8 @@ def test_columns_are_lists_or_arrays_that_fit_their_batch() -> None:
     for values, got in (([QUESTION] * 2, "got 2"), (QUESTION, "got a str"), (np.array([QUESTION]), "got 1")):
         with pytest.raises(ValueError, match=f"Expected the column question to hold a value for each of 3 .* {got}"):
             batch_samples(len(ANSWERS), {**COLUMNS, "question": values})
+    asked = [sample.question for sample in batch_samples(5, {"question": ["a", "a", "b", "b", "a"]})]
+    assert asked == ["a", "a", "b", "b", "a"]
     arrays = {name: np.array(values, dtype=object) for name, values in COLUMNS.items()}
     assert batch_samples(len(ANSWERS), arrays) == batch_samples(len(ANSWERS), COLUMNS)
 
