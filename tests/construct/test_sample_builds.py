@@ -37,6 +37,17 @@ def test_a_set_is_built_as_its_tables_say_and_prepared_and_built_again_nothing_i
 
 @pytest.mark.slow  # the sample is filmed first
 @pytest.mark.parametrize("benchmark", BUILDERS.found)
+def test_what_a_build_expects_to_ask_is_what_it_expected(
+    benchmark: str, sources: Path, tmp_path: Path, expected: Expected
+) -> None:
+    config = sources / benchmark / "build" / "build.yaml"
+    forecast = BUILDERS.found[benchmark](config=config, out=tmp_path / "out", dry_run=True)
+    (table,) = forecast.tables
+    expected("\n".join([forecast.summary, *map(" | ".join, [table.columns, *table.rows])]))
+
+
+@pytest.mark.slow  # the sample is filmed first
+@pytest.mark.parametrize("benchmark", BUILDERS.found)
 def test_what_a_build_writes_and_shows_to_models_is_what_it_was(
     benchmark: str, built: BuildSample, expected: Expected
 ) -> None:

@@ -12,6 +12,7 @@ from releases import write_clip
 
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import timed_actions
+from lmms_eval_tasks.countervqa.release import read_release
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.data.prepare import Preparation
 
@@ -59,6 +60,17 @@ def test_a_question_may_ask_of_the_main_goal_that_it_or_the_graph_names(home: Pa
     assert (table["action"], table["level"]) == (["sneezes"] * 3, ["L3"] * 3)
     # What is for the makers of a set alone is not in the table: an earlier set's is what it was.
     assert all(set(json.loads(row)) == {"clip", "task", "actions", "links"} for row in table["graph"])
+
+
+def test_files_may_have_what_other_programs_add_to_their_lines(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set", [LINKED, ABSENT, UNLINKED], [GRAPH], clip=False)
+    files = folder / "questions.jsonl", folder / "graphs.jsonl"
+    questions, graphs, _ = read_release(*files)
+    assert [one.id for one in questions] == [LINKED["id"], ABSENT["id"], UNLINKED["id"]]
+    for file in files:
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    *again, problems = read_release(*files)
+    assert (again, len(problems)) == ([questions, graphs], 0)
 
 
 def test_a_folder_of_clips_and_both_files_have_to_be_there(home: Path, tmp_path: Path) -> None:

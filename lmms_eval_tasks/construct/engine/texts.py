@@ -47,8 +47,7 @@ def bare_words(text: str) -> tuple[str, ...]:
 def holds_text(text: str, part: str) -> bool:
     """Whether a text has the words of another one after the other; no text has those of an empty one."""
     whole, inside = bare_words(text), bare_words(part)
-    places = range(len(whole) - len(inside) + 1) if inside else ()
-    return any(whole[place : place + len(inside)] == inside for place in places)
+    return bool(inside) and any(whole[place : place + len(inside)] == inside for place in range(len(whole)))
 
 
 def is_marked(text: str) -> bool:

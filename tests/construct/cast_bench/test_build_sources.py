@@ -105,6 +105,32 @@ def test_boxes_of_masks_are_those_of_cocos_tools(width: int, height: int, seed: 
     assert box == ((left, top, left + wide, top + high) if mask.any() else None)
 
 
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    # A character has five bits, the lowest first; from `P` on another one follows. From the fourth number on, what is
+    # coded is the difference to the number before the last.
+    [("", []), ("5", [5]), ("?", [15]), ("P1", [32]), ("_1", [47]), ("1234", [1, 2, 3, 6]), ("9123N", [9, 1, 2, 4, 0])],
+)
+def test_run_lengths_by_hand(text: str, lengths: list[int]) -> None:
+    assert run_lengths(text) == lengths
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("5O", "a run of negative length"),
+        ("@5", "a run of negative length"),
+        ("912M", "a run of negative length"),
+        ("5P", "characters that are no numbers"),
+        ("5 6", "characters that are no numbers"),
+        ("P" * 13 + "1", "characters that are no numbers"),
+    ],
+)
+def test_what_is_no_run_length_is_refused(text: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=f"^{fault}$"):
+        run_lengths(text)
+
+
 @settings(max_examples=50)
 @given(st.text(max_size=40))
 def test_any_text_is_run_lengths_or_refused(text: str) -> None:

@@ -280,6 +280,8 @@ def test_without_faults_the_links_are_the_true_ones(takes: dict[str, Any], tmp_p
     with play().at_work() as played:
         forecast = build(tmp_path / "forecast", **keys, pair_share=1.0, dry_run=True).tables[0]
         assert not played.asked and not (tmp_path / "forecast").exists()
+        naive = build(tmp_path / "forecast", **takes, naive=True, candidates=3, rephrase=True, dry_run=True).tables[0]
+        expected("\n".join(map(" | ".join, [*forecast.rows, *naive.rows])))
         # A role may have a model of its own.
         observer = {"observer": {"model": "o", "provider": "local"}}
         warnings = build(out, **keys, pair_share=1.0, roles=observer).warnings

@@ -13,6 +13,7 @@ from releases import write_clip
 from lmms_eval_tasks.train.rewards.judged import RewardJudge, read_grade
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
+from lmms_eval_tasks.utils.judge.replies import JudgeReply, JudgeSettings, Send
 
 SAMPLE = read_sample(
     {
@@ -113,6 +114,26 @@ def test_a_judge_that_is_not_named_is_asked_for(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_FRAMES", "many")
     with pytest.raises(RuntimeError, match="REWARD_JUDGE_FRAMES to be a number of frames, but got 'many'"):
         open_judge(monkeypatch, "http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize(("key", "provider"), [("", "local"), (" ", "local"), (KEY, "openai")])
+def test_a_judge_is_asked_with_patience_for_a_training(
+    monkeypatch: pytest.MonkeyPatch, key: str, provider: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    opened: list[JudgeSettings] = []
+
+    def open_sender(settings: JudgeSettings) -> Send:
+        opened.append(settings)
+        return lambda case: JudgeReply('{"grade": 1}', settings.model)
+
+    monkeypatch.setattr("lmms_eval_tasks.train.rewards.judged.open_sender", open_sender)
+    assert open_judge(monkeypatch, "http://judge/v1").frames == 0
+    (settings,) = opened
+    asked = {"model": "small", "url": "http://judge/v1", "provider": provider, "timeout": 60.0}
+    assert settings.model_dump(exclude_unset=True) == {
+        **asked, "concurrent": 16, "requests": 3, "give_up_after": 1_073_741_824,
+    }  # fmt: skip
 
 
 def test_a_judge_that_does_not_reply_ends_a_training_at_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
