@@ -184,6 +184,63 @@ def test_blur_grows_with_blur() -> None:
     assert blur_of(np.zeros((20, 20), dtype=np.float32)) == 1.0
 
 
+def test_the_blur_of_a_step_by_hand() -> None:
+    """A step of 1 becomes nine of a ninth, so that eight ninths of the edge are gone."""
+    down, right = np.mgrid[:30, :40] >= np.array([15, 20])[:, None, None]
+    steps = down.astype(np.float32) + right
+    assert blur_of(steps) == pytest.approx(1 / 9, abs=1e-5)
+    assert blur_of(down.astype(np.float32)) == 1.0, "there is no edge to the right"
+
+
+def patches(seed: int, size: tuple[int, int] = (120, 160)) -> Picture:
+    """A picture of soft patches, which an encoder changes little."""
+    noise = ndimage.gaussian_filter(np.random.default_rng(seed).random(size), 4, mode="wrap")
+    grey = (40 + 160 * (noise - noise.min()) / np.ptp(noise)).astype(np.uint8)
+    return np.repeat(grey[..., None], 3, axis=2)
+
+
+@pytest.mark.parametrize(
+    ("shades", "jump"),
+    [
+        ([60] * 6 + [111] * 6, 51 / 255),
+        # What is as large before or after it is no cut.
+        ([60] * 5 + [111] + [162] * 5, 0),
+        ([60] * 5 + [111] + [60] * 5, 0),
+        ([60] * 5 + [162] + [111] * 5, 51 / 255),
+        ([60], 0),
+    ],
+)
+def test_the_largest_jump_by_hand(shades: list[int], jump: float, tmp_path: Path) -> None:
+    frames = np.stack([np.full((120, 160, 3), shade, dtype=np.uint8) for shade in shades])
+    write_clip(tmp_path / "clip.mp4", frames, fps=8)
+    assert measure_clip(tmp_path / "clip.mp4").jump == pytest.approx(jump, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("fps", "places", "shake"),
+    [
+        # Of 160 pixels eight, there and back again: a shift changes by twice as much.
+        (8, [(0, 0), (0, 8)] * 6, 2 * 8 / 160),
+        (8, [(0, 0), (6, 8)] * 6, 2 * 10 / 160),
+        # Shifts are looked at eight times a second, and at each frame of a slower clip.
+        (16, [(0, 0), (0, 8)] * 12, 0),
+        (16, [(0, 0), (0, 0), (0, 8), (0, 8)] * 6, 2 * 8 / 160),
+        (4, [(0, 0), (0, 8)] * 6, 2 * 8 / 160),
+        # Of one shift nothing changes, and of two one. Of five changes two are more than a quarter, and of nine two are not.
+        (8, [(0, 0), (0, 8)], 0),
+        (8, [(0, 0), (0, 8), (0, 0)], 2 * 8 / 160),
+        (8, [(0, 0)] * 4 + [(0, 8)] * 3, 8 / 160),
+        (8, [(0, 0)] * 6 + [(0, 8)] * 5, 0),
+    ],
+)
+def test_a_shake_is_what_three_of_four_changes_do_not_exceed(
+    fps: int, places: list[tuple[int, int]], shake: float, tmp_path: Path
+) -> None:
+    frames = np.stack([np.roll(patches(1), place, axis=(0, 1)) for place in places])
+    write_clip(tmp_path / "clip.mp4", frames, fps=fps)
+    assert measure_clip(tmp_path / "clip.mp4").shake == pytest.approx(shake, abs=0.001)
+
+
 def test_a_clip_without_texture_does_not_shake(tmp_path: Path) -> None:
     grey = np.stack([np.full((64, 96, 3), 60 + step, dtype=np.uint8) for step in range(24)])
     write_clip(tmp_path / "clip.mp4", grey, fps=8)
