@@ -24,7 +24,14 @@ from lmms_eval_tasks.api import InputError, Problems, Record
 from lmms_eval_tasks.api.prompts import Prompt
 from lmms_eval_tasks.intphys2.benchmark import BENCHMARK, FORM, references
 from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
-from lmms_eval_tasks.intphys2.hooks import OFFICIAL_PROMPTS, asks_for_digit, grade, official_answer, read_settings
+from lmms_eval_tasks.intphys2.hooks import (
+    OFFICIAL_PROMPTS,
+    asks_for_digit,
+    grade,
+    official_answer,
+    read_settings,
+    read_text,
+)
 from lmms_eval_tasks.prompting import imported, sha256
 from lmms_eval_tasks.utils.answers.plausible import IMPOSSIBLE, POSSIBLE, read_plausibility
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
@@ -251,6 +258,21 @@ def test_a_task_finds_its_prompt_by_the_place_in_the_script_or_by_its_name(check
     with pytest.raises(InputError, match="Expected one text of IntPhys 2's official prompt 1, but intphys2-other-"):
         read_settings({"prompt": "official_1"}, {})
     assert read_settings({"prompt": "official_2"}, {}).prompt is not None
+
+
+@pytest.mark.parametrize(("length", "found"), [(79, 2), (80, 3)])
+def test_a_prompt_has_eighty_characters_or_more(length: int, found: int, tmp_path: Path) -> None:
+    texts = [f"{word:.<{length}}" for word in ("Is it PLAUSIBLE?", "Is it likely?")] + [
+        "impossible" * 9,
+        "possibly" * 20,
+    ]
+    script = tmp_path / "script.py"
+    script.write_text(f"{texts[2]!r}\nA = {texts}\n", encoding="utf-8")
+    if found == 3:
+        assert [read_text(script, number) for number in range(3)] == [texts[0], *texts[2:]]
+    else:
+        with pytest.raises(ValueError, match=f"^expected 3 long texts on what is plausible, but got {found}$"):
+            read_text(script, 0)
 
 
 def test_a_script_with_other_texts_or_one_without_a_digest_is_refused(checkout: Path, expected: Expected) -> None:

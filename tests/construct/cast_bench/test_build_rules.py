@@ -226,9 +226,10 @@ def test_the_largest_jump_by_hand(shades: list[int], jump: float, tmp_path: Path
         (16, [(0, 0), (0, 8)] * 12, 0),
         (16, [(0, 0), (0, 0), (0, 8), (0, 8)] * 6, 2 * 8 / 160),
         (4, [(0, 0), (0, 8)] * 6, 2 * 8 / 160),
-        # Of one shift nothing changes, and of two one. Of five changes two are more than a quarter, and of nine two are not.
+        # Of one shift nothing changes, and of two one.
         (8, [(0, 0), (0, 8)], 0),
         (8, [(0, 0), (0, 8), (0, 0)], 2 * 8 / 160),
+        # Of five changes two are more than a quarter, and of nine they are not.
         (8, [(0, 0)] * 4 + [(0, 8)] * 3, 8 / 160),
         (8, [(0, 0)] * 6 + [(0, 8)] * 5, 0),
     ],
