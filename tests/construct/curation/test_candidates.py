@@ -53,7 +53,7 @@ def test_all_problems_are_listed(tmp_path: Path, expected: Expected) -> None:
     expected("\n\n".join(said))
     pa.parquet.write_table(pa.table({"item_id": latin_text()}), tmp_path / "latin.parquet")
     for name in ("bytes.parquet", "latin.parquet"):
-        said = refusal(read_candidates, tmp_path / name)
-        assert said.startswith(f"{name} cannot be used: it is not a parquet table with texts in UTF-8 (")
+        text = refusal(read_candidates, tmp_path / name)
+        assert text.startswith(f"{name} cannot be used: it is not a parquet table with texts in UTF-8 (")
     (tmp_path / "folder.parquet").mkdir()
     assert refusal(read_candidates, tmp_path / "folder.parquet") == "folder.parquet cannot be used: Is a directory."
