@@ -190,6 +190,10 @@ def test_a_view_that_asks_for_no_guess_is_named() -> None:
     said = [" ".join(printed("filter", "single-frame", run, *one).split()) for run in (centre, drawn)]
     assert [f"{SUBSET}_single_frame was asked in the task's own words" in text for text in said] == [True, False]
     assert "own words" not in said[1]
+    # Of a task that is not known here, and of a benchmark that has no such prompt, there is nothing to say.
+    for task in ("others_task", TASK):
+        run = write_run(Path(task), SOLVED, (f"{task}_single_frame",), view="single_frame", frame=7)
+        assert "own words" not in " ".join(printed("filter", "single-frame", run, *one).split())
 
 
 def test_runs_that_cannot_be_filtered_are_refused(expected: Any) -> None:

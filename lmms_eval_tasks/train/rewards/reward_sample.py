@@ -53,7 +53,7 @@ class RewardSample:
             ahead = nx.single_source_shortest_path_length(self.graph, self.intervened)
             behind = nx.single_source_shortest_path_length(self.graph.reverse(copy=False), self.queried)
             shortest = ahead[self.queried]
-            return frozenset(place for place in ahead if ahead[place] + behind.get(place, shortest + 1) == shortest)
+            return frozenset(place for place in ahead.keys() & behind if ahead[place] + behind[place] == shortest)
         causes = frozenset(self.graph.predecessors(self.queried))
         return causes | {self.queried} | ({self.intervened} if self.intervened is not None else frozenset())
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lmms_eval_tasks.train.rewards.answer_form import expected_verdict, write_answer
+from lmms_eval_tasks.train.rewards.answer_form import LinkClaim, expected_verdict, write_answer
 from lmms_eval_tasks.train.rewards.best_answer import best_answer
 from lmms_eval_tasks.train.rewards.functions import graph_reward, verdict_reward, weighted_mean
 from lmms_eval_tasks.train.rewards.graph_rewards import (
@@ -275,6 +275,35 @@ def test_where_no_chain_can_be_judged_the_verdict_carries_the_causal_half(sample
     assert causal_reward(false, sample) == 0.5 and causal_reward(right, sample) == 0.0
     of_both = [graph_reward(write_answer(best_answer(sample, verdict)), sample) for verdict in (right, wrong)]
     assert of_both == [1.0, 0.1]
+
+
+def claim(cause: str, effect: str, holds: bool = True) -> LinkClaim:
+    return LinkClaim(cause, effect, holds)
+
+
+MARKED = replace(CHAIN, actions=(TAP, "C <fills> the cup", TEA, "C -> hums", f"{TEA} "), queried=4)
+BEST = [
+    (CHAIN, None, (TAP, CUP, TEA), (claim(TAP, CUP), claim(CUP, TEA)), "no"),
+    (CHAIN, "yes", (TAP, CUP, TEA), (claim(TAP, CUP), claim(CUP, TEA)), "yes"),
+    (ASIDE, None, (TEA, SONG, SIP), (claim(TEA, SIP), claim(SONG, SIP, holds=False)), "yes"),
+    (NEVER, None, (TEA, SIP), (claim(TEA, SIP),), "yes"),
+    # The shorter of two ways, beside a link between the two actions themselves.
+    (replace(CHAIN, links=frozenset({(0, 1), (1, 2), (2, 4), (0, 3), (3, 4), (0, 4)}), queried=4), None,
+     (TAP, SONG, SIP), (claim(TAP, SONG), claim(SONG, SIP)), "no"),
+    (replace(CHAIN, queried=1), None, (TAP, CUP), (claim(TAP, CUP),), "no"),
+    # What has a mark of the form in it is left out, and what is the same is said once.
+    (MARKED, None, (TAP, TEA), (claim(TEA, TEA),), "no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sample", "verdict", "happened", "links", "end"), BEST)
+def test_the_best_answer_says_what_the_question_needs(
+    sample: RewardSample, verdict: str | None, happened: tuple[str, ...], links: tuple[LinkClaim, ...], end: str
+) -> None:
+    best = best_answer(sample, verdict)
+    assert (best.happened, best.links, best.conclusions, best.answer) == (
+        happened, links, (end,), f"{end.capitalize()}."
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("sample", [CHAIN, ASIDE, NEVER, *NO_CHAIN])
