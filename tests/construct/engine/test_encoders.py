@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from expected import Expected
 from judge_server import Fail, Give, JudgeServer, nobody
+from kept_answers import kept_lines
 from refusals import refusal
 from scipy.sparse import csr_matrix
 
@@ -78,9 +79,20 @@ def test_a_server_is_asked_once_for_each_text_and_again_where_it_fails(tmp_path:
         assert {body["model"] for body in server.bodies} == {"e"}
         again = encoder(server.url, tmp_path).encode(["run", "hop"])
         assert server.asked.total() == 4
+        assert {one["model"] for one in kept_lines(tmp_path)} == {"e-2026"}
     assert first.name == f"e at local {server.url}"
     assert np.allclose(again, [[3, 1, 0.5], [3, 1, 0.5]])
     assert np.allclose(encoded.similarities(["run"], ["hop", "run"]), [[1, 1]])
+
+
+@pytest.mark.parametrize(("named", "model"), [("e-2026", "e-2026"), (None, "e")])
+def test_a_named_server_keeps_its_vectors_in_the_data_home(home: Path, named: str | None, model: str) -> None:
+    reply = Give(json.dumps({"object": "list", "model": named, "data": [{"embedding": [1.0, 2.0]}]}))
+    with JudgeServer(lambda text, before: reply) as server:
+        found = find_encoder(f"model=e,provider=local,url={server.url}")
+        assert found.encode(["run"]).tolist() == [[1.0, 2.0]] and found.synonyms
+    (kept,) = kept_lines(home / "judge_cache")
+    assert kept["model"] == model and json.loads(kept["text"]) == {"embedding": [1.0, 2.0]}
 
 
 def test_what_an_encoder_cannot_give_is_one_message(tmp_path: Path, expected: Expected) -> None:

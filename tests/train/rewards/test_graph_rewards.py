@@ -281,7 +281,8 @@ def claim(cause: str, effect: str, holds: bool = True) -> LinkClaim:
     return LinkClaim(cause, effect, holds)
 
 
-MARKED = replace(CHAIN, actions=(TAP, "C <fills> the cup", TEA, "C -> hums", f"{TEA} "), queried=4)
+MARKED = replace(CHAIN, actions=(TAP, "C <fills> the cup", "C -> brews", SONG, SIP), queried=4)
+TWICE = replace(CHAIN, actions=(TAP, CUP, f" {CUP}", SONG, SIP), queried=4)
 BEST = [
     (CHAIN, None, (TAP, CUP, TEA), (claim(TAP, CUP), claim(CUP, TEA)), "no"),
     (CHAIN, "yes", (TAP, CUP, TEA), (claim(TAP, CUP), claim(CUP, TEA)), "yes"),
@@ -291,8 +292,9 @@ BEST = [
     (replace(CHAIN, links=frozenset({(0, 1), (1, 2), (2, 4), (0, 3), (3, 4), (0, 4)}), queried=4), None,
      (TAP, SONG, SIP), (claim(TAP, SONG), claim(SONG, SIP)), "no"),
     (replace(CHAIN, queried=1), None, (TAP, CUP), (claim(TAP, CUP),), "no"),
-    # What has a mark of the form in it is left out, and what is the same is said once.
-    (MARKED, None, (TAP, TEA), (claim(TEA, TEA),), "no"),
+    # What has a mark of the form in it is left out, and what happens twice is said once.
+    (MARKED, None, (TAP, SIP), (), "no"),
+    (TWICE, None, (TAP, CUP, SIP), (claim(TAP, CUP), claim(CUP, CUP), claim(CUP, SIP)), "no"),
 ]  # fmt: skip
 
 
