@@ -135,6 +135,10 @@ def test_detection_and_the_verdicts_given_it() -> None:
     assert scores["detection_accuracy"] == scores["detection_accuracy_absent"] == scores["detection_balanced"] == 50
     assert scores["verdict_accuracy"] == 75 and scores["verdict_accuracy_given_detection"] == 50
     assert scores["verdict_accuracy_given_detection_absent"] == 0
+    # The action of the first happened, and that of the third did not.
+    for record, present, absent in ((records[0], 100, None), (records[2], None, 100)):
+        alone = score_all(PROBE_METRICS, [record])
+        assert (alone["detection_accuracy_present"], alone["detection_accuracy_absent"]) == (present, absent)
     table = report.probe_panels(PROBE, [RunRecords("1", "model", [records])])[0].all_figures[0].table()
     named = dict(zip(table.headings, table.rows[0], strict=True))
     assert all(named[name] for name in ("both right", "verdict alone", "detection alone", "unscored"))
