@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_output import outputs, pieces
@@ -21,6 +22,7 @@ from ordered_answers import HELD_OUT, ORDERED, OrderedGroup, read_columns, read_
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, write_answer
+from lmms_eval_tasks.train.rewards.best_answer import best_answer
 from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 
@@ -226,3 +228,14 @@ def test_time_is_linear() -> None:
         for reward in REWARDS.values():
             reward(text, GROUPS[0].sample)
         assert time.process_time() - started < SECONDS, text[:60]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reward", REWARDS)
+def test_every_answer_earns_what_it_earned(reward: str, expected: Expected) -> None:
+    lines = []
+    for group in GROUPS:
+        answers = [*(answer for level in group.levels for answer in level), write_answer(best_answer(group.sample))]
+        earned = [REWARDS[reward](answer, group.sample) for answer in answers]
+        lines.append(f"{group.name}: {' '.join('none' if one is None else f'{one:.4g}' for one in earned)}")
+    expected("\n".join(lines))
