@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,34 @@ def test_which_answers_exclude_each_other() -> None:
     for pair in EXCLUSIVE:
         assert no_answer_entails_the_other("?", *pair) and no_answer_entails_the_other("?", *pair[::-1]), pair
     assert not entails("a ball", "a red ball")
+
+
+MORE_QUESTIONS = (
+    "What can't it lift?", "What cannot it lift?", "Why won't he stop?", "Who doesn't see the girls' dog?",
+    "What's on James' desk in this clip?", "Where's the cat shown in the video?", "What is in front of the house?",
+    "What do they do?", "Do they do it?", "What does he do about it?", "Which is being seen running?", "Is it spring?",
+    "How many balls, 3.5 or 1,000?", "Which of the children's toys is it that is red?", "He's where?",
+    "Ｗｈａｔ ｆａｌｌｓ？", "Where did the geese fly before they were fed?", "球はどこに落ちますか",
+    "Who isn’t there?",
+)  # fmt: skip
+MORE_ANSWERS = (
+    "", "the", "and", "A and B", "B or A", "B", "red", "It is red.", "a red ball and a blue box", "a blue box",
+    "He never moves", "He moves", "She first sits and then drinks", "2 balls", "balls", "two balls", "beside it",
+    "The dogs barked", "the dog barks",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_what_questions_ask_and_answers_entail(expected: Expected) -> None:
+    questions = dict.fromkeys([*(one for row in QUESTIONS for one in row[1:]), *MORE_QUESTIONS])
+    lines = []
+    for question in questions:
+        asking, content = read_question(question)
+        lines.append(f"{question} {' '.join(asking) or '-'} | {' '.join(content) or '-'}")
+    answers = dict.fromkeys([*(one for pair in (*ENTAILED, *EXCLUSIVE) for one in pair), *MORE_ANSWERS])
+    entailed = {one: [other for other in answers if other != one and entails(one, other)] for one in answers}
+    lines += [f"{one or '-'} > {'; '.join(found)}" for one, found in entailed.items() if found]
+    expected("\n".join(lines))
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
