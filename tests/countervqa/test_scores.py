@@ -13,6 +13,7 @@ from typing import Any
 import commands
 import pytest
 from countervqa_rows import row
+from expected import Expected
 from judge_server import Fail, JudgeServer, Say
 from logged_runs import write_run
 from metric_scores import score_all
@@ -256,14 +257,14 @@ REACHED = "How answers were reached"
 
 
 @pytest.fixture
-def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run of four answers and an item without a clip."""
+def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A run of four answers and an item without a clip, by default of a set of one's own."""
     rows = [row(number, "no") for number in range(len(SAID))] + [row(9, "no", asked=False)]
     monkeypatch.setattr("lmms_eval_tasks.countervqa.errors.load_table", lambda *of, **how: rows)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     state = task_state(TASK)
-    state.data_set = DataSet(kind=SetKind.OWN)
+    state.data_set = DataSet(kind=getattr(request, "param", SetKind.OWN))
     lines = [
         {**state.process_results(one, [said]), "filtered_resps": said, "doc_id": place}
         for place, (one, said) in enumerate(zip(rows, (*SAID, ""), strict=True))
@@ -311,6 +312,20 @@ def test_every_scored_answer_is_looked_at_once_and_failures_say_why(run: Path) -
     # The paper's shares are of a set that is not released, so they stand beside no other.
     assert "direct inference 1 25.0 1 33.3" in lines and "other 1 25.0 0 0.0" in lines, text
     assert "paper" not in text
+
+
+@pytest.mark.usefixtures("hundred_columns")
+@pytest.mark.parametrize("run", [SetKind.OFFICIAL, SetKind.OWN], indirect=True, ids=["official", "own"])
+def test_what_is_said_of_how_answers_were_reached(run: Path, expected: Expected) -> None:
+    with JudgeServer(script) as server:
+        expected("\n".join(line.rstrip() for line in call(run, server).splitlines()))
+
+
+def test_only_a_task_of_the_benchmark_that_the_run_holds_can_be_looked_at(run: Path, tmp_path: Path) -> None:
+    other = "causalvqa_debug_paired"
+    for folder, task in ((run, PROBE), (write_run(tmp_path / "other", {"a": (True, True)}, (other,)), other)):
+        said = commands.refusal("countervqa", "errors", folder, "--judge", "m", "--task", task)
+        assert said == f"Expected a task of CounterVQA that the run holds, but got '{task}'.\n"
 
 
 def test_where_nothing_can_be_judged_nothing_is_written_and_a_file_that_is_no_analysis_is_refused(run: Path) -> None:
