@@ -146,6 +146,23 @@ def test_detection_and_the_verdicts_given_it() -> None:
     assert report.probe_references(PROBE, 4)[0].published[0].value == 98.2
 
 
+@pytest.mark.parametrize(
+    ("said", "agreement", "facts", "claim"),
+    [
+        ("No.", None, {"verdict read": "no"}, True),
+        ("Yes.", 7.5, {"verdict read": "yes", "agreement": "7.5 of 10"}, False),
+        ("Who knows?", 0.0, {"verdict read": "none", "agreement": "0 of 10"}, None),
+    ],
+)
+def test_what_a_page_says_of_an_answer(
+    said: str, agreement: float | None, facts: dict[str, str], claim: bool | None
+) -> None:
+    one = row(1, "no")
+    (record,) = grade([one], [said])
+    shown = report.answer_view(record.with_fields(agreement=agreement), one, said)
+    assert (shown.facts, shown.claim) == ({"reference": one["explanation"], **facts}, claim)
+
+
 def test_the_report_has_the_papers_table_and_its_figures() -> None:
     run = RunRecords("1", "model", [grade([row(1, "yes"), row(2, "no", "L2", "H2O")], ["yes", "yes"])])
     panels = report.panels(TASK, [run])
