@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_worlds import Look, ball, rolling, scene, wall
+from expected import Expected
+from small_worlds import Look, ball, busy_scenes, in_millimetres, rolling, scene, wall
 
 from lmms_eval_worlds.physics.rollout import FPS, roll_out
 from lmms_eval_worlds.physics.violations import (
@@ -80,6 +81,54 @@ def test_each_principle_is_broken_in_its_own_way() -> None:
     assert np.linalg.norm(started[frame_after(HIT) - 1] - started[0]) > 0.15
 
 
+BESIDE = [wall([x, 0.0, 0.2], [0.3, 0.7, 0.2], f"grey wall {x}") for x in (-0.6, 0.6)]
+BUSY = (
+    *(("tumbling", principle, "red box", 0.15) for principle in ("permanence", "continuity", "gravity", "inertia")),
+    *(("tumbling", principle, "white ball", 0.55) for principle in ("permanence", "continuity", "inertia")),
+    ("tumbling", "inertia", "blue cylinder", 0.15),
+    ("tumbling", "solidity", "red box", 0.7),
+    ("hinged", "permanence", "orange plank", 0.15),
+    ("hinged", "continuity", "red box", 0.55),
+    ("hinged", "gravity", "blue ball", 0.15),
+    ("hinged", "solidity", "green ball", 0.5),
+    ("heap", "solidity", "white ball", 0.34),
+    ("heap", "inertia", "green cylinder", 0.25),
+)
+"""A scene, the principle that is broken in it, the body that breaks it, and when."""
+THROUGH = {"red box": "blue cylinder", "green ball": "white cylinder", "white ball": "brown tray"}
+
+
+@pytest.mark.slow
+def test_bodies_of_every_shape_break_principles_the_same_way(expected: Expected) -> None:
+    between = scene(ball("red", 0.0, radius=0.15), *BESIDE, seconds=0.5)
+    jumps = Violation(principle="continuity", body="red ball", time=0.1)
+    parts = {how: str(in_millimetres(broken_poses(SCENE, violation))) for how, violation in VIOLATIONS.items()}
+    held = Violation(principle="inertia", body="white ball", time=0.2)
+    parts["stops in its fall"] = str(in_millimetres(broken_poses(SCENE, held)))
+    parts["jumps between walls"] = str(in_millimetres(broken_poses(between, jumps)))
+    for name, principle, body, time in BUSY:
+        fields = {"principle": principle, "body": body, "time": time}
+        fields |= {"other": THROUGH[body]} if principle == "solidity" else {}
+        violation = Violation.model_validate(fields)
+        try:
+            found = str(in_millimetres(broken_poses(busy_scenes()[name], violation)))
+        except ValueError as error:
+            found = str(error)
+        parts[f"{name}: {principle} of the {body} from {time} s"] = found
+    expected.digests(parts)
+
+
+@pytest.mark.slow
+def test_what_suits_bodies_of_every_shape_is_found_and_is_the_same(expected: Expected) -> None:
+    lines: list[str] = []
+    # What falls into the picture is not in sight when it begins to fall.
+    falls_in = scene(ball("red", 0.0, place=[0.0, 0.0, 1.9]), seconds=2.0)
+    for name, shown in {**busy_scenes(), "falls in": falls_in}.items():
+        found = sorted(suitable_violations(shown, roll_out(shown)), key=lambda one: one.principle)
+        lines += [f"{name}: {one.principle} of {one.body} {one.other} {one.time}" for one in found]
+    expected("\n".join(lines))
+
+
 def test_what_cannot_be_broken_is_refused_and_what_would_not_show_is_known() -> None:
     """What turns about a hinge can vanish and nothing else."""
     gone = broken_poses(SWINGING, Violation(principle="permanence", body="red ball", time=0.25))
@@ -102,12 +151,11 @@ def test_what_cannot_be_broken_is_refused_and_what_would_not_show_is_known() -> 
 
 def test_nothing_jumps_into_another_body_or_out_of_the_picture() -> None:
     red, jumps = ball("red", 0.0, radius=0.15), Violation(principle="continuity", body="red ball", time=0.1)
-    walls = [wall([x, 0.0, 0.2], [0.3, 0.7, 0.2], f"grey wall {x}") for x in (-0.6, 0.6)]
-    moved = broken_poses(scene(red, *walls, seconds=0.5), jumps)[2:, :2]
+    moved = broken_poses(scene(red, *BESIDE, seconds=0.5), jumps)[2:, :2]
     assert np.abs(moved[:, 0]).max() < 0.15 and np.abs(moved[:, 1]).min() > 0.4
     behind = [wall([0.0, y, 0.4], [1.5, 0.4, 0.4], f"grey wall {y}") for y in (-0.56, 0.56)]
     with pytest.raises(ValueError, match="room for red ball of scene one to jump to"):
-        broken_poses(scene(red, *walls, *behind, seconds=0.5), jumps)
+        broken_poses(scene(red, *BESIDE, *behind, seconds=0.5), jumps)
 
 
 def test_principles_suit_bodies_in_view_and_are_broken_equally_often() -> None:

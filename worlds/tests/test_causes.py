@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from small_worlds import ball, both_at_once, prototype, scene
+from expected import Expected
+from small_worlds import ball, both_at_once, busy_scenes, described, prototype, scene
 
 from lmms_eval_worlds.physics.other_worlds import HELD, first_movers, intervene, pairs_to_remove, singles
 from lmms_eval_worlds.physics.rollout import FPS, Rollout, roll_out
@@ -106,6 +107,17 @@ def test_only_what_moves_at_once_is_delayed() -> None:
 
 def happens(rollout: Rollout) -> set[EventKey]:
     return {event.key for event in rollout.events}
+
+
+@pytest.mark.slow
+def test_other_worlds_of_bodies_of_every_shape_run_the_same_way(expected: Expected) -> None:
+    parts: dict[str, str] = {}
+    turns = Intervention(kind="delay", bodies=["orange plank"])
+    for name, shown in busy_scenes().items():
+        removed, later = singles(shown, roll_out(shown).events)
+        for change in [*removed[:1], *later, *([turns] if name == "hinged" else [])]:
+            parts[f"{name}: {change.kind} {' and '.join(change.bodies)}"] = described(intervene(shown, change))
+    expected.digests(parts)
 
 
 def test_without_the_green_ball_the_red_one_hits_the_box_itself() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from expected import Expected
-from small_worlds import in_millimetres
+from small_worlds import described
 
 from lmms_eval_worlds.drafts import draw_scene
 from lmms_eval_worlds.physics.mechanics import build_model, start
@@ -50,9 +50,8 @@ def test_a_family_draws_the_same_scenes_which_run_the_same_way(drawn: Drawn, exp
     parts: dict[str, str] = {}
     for scene, run in drawn:
         vary = families()[scene.family].vary
-        ran = [*run.events, run.unclear, run.again, in_millimetres(run.poses), round(run.lost_energy, 6)]
         parts[f"{scene.id}: its scene"] = scene.model_dump_json()
-        parts[f"{scene.id}: what happens in it"] = "\n".join(map(str, ran))
+        parts[f"{scene.id}: what happens in it"] = described(run)
         parts[f"{scene.id}: its twins"] = str(list(vary(scene, np.random.default_rng(scene.seed))))
     expected.digests(parts)
 

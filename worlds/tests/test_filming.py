@@ -6,11 +6,16 @@ Most of it is shown with processes that act as if they rendered, so that it hold
 from __future__ import annotations
 
 import io
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -51,12 +56,13 @@ def acting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filming, "make_clip", plain_clip)
 
 
-def test_a_clip_is_named_after_its_scene_and_its_digest_changes_with_its_frames() -> None:
+def test_a_clip_is_named_after_its_scene_and_its_digest_changes_with_its_frames(expected: Expected) -> None:
     shown, other = rolling("chain_7"), rolling("chain_7", velocity=1.6)
     made_of = [SceneClip(shown), SceneClip(shown, backwards=True), SceneClip(shown, violation=VANISHES)]
     assert [clip.name for clip in made_of] == ["chain_7.mp4", "chain_7_backwards.mp4", "chain_7_breaks_permanence.mp4"]
     later = SceneClip(shown, violation=VANISHES.model_copy(update={"time": 0.3}))
     assert len({clip.digest for clip in (*made_of, SceneClip(other), later)}) == 5
+    expected.digests({clip.name: clip.digest for clip in made_of})
     assert SceneClip(Scene.model_validate_json(shown.model_dump_json())).digest == made_of[0].digest
     with pytest.raises(ValueError, match="backwards or breaks a principle"):
         SceneClip(shown, backwards=True, violation=VANISHES)
@@ -169,6 +175,26 @@ def test_what_cannot_be_filmed_is_refused_and_nothing_is_started_where_there_is_
         film(clips("a"), tmp_path)
 
 
+def test_sights_are_looked_for_by_no_more_processes_than_scenes_and_each_is_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def open_workers(processes: int, renders: bool) -> Any:
+        opened.append((processes, renders))
+        return nullcontext(Here())
+
+    opened: list[tuple[int, bool]] = []
+    steps: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(filming, "Workers", open_workers)
+    monkeypatch.setattr(filming, "count_cores", lambda: 5)
+    monkeypatch.setattr(filming, "find_sights", lambda shown: [f"sight of {shown.id}"])
+    shown = [rolling("b"), rolling("a")]
+    found = see(shown, lambda *step: steps.append(step))
+    assert list(map(str, found)) == ["['sight of b']", "['sight of a']"]
+    assert steps == [("looking at scenes", 1, 2), ("looking at scenes", 2, 2)]
+    see(shown, processes=1)
+    assert opened == [(2, True), (1, True)]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("acting")
 def test_a_process_that_is_killed_is_replaced_once_for_a_clip_and_all_end_where_it_is_interrupted(
@@ -231,6 +257,46 @@ def test_egl_is_tried_first_then_osmesa_and_what_the_user_or_the_system_has_chos
         assert (find(None, chosen=chosen, platform=platform), tried) == (None, [None])
         messages.append(find(chosen=chosen, platform=platform))
     expected("\n".join(map(str, messages)))
+
+
+@pytest.mark.parametrize(
+    ("raised", "why"),
+    [
+        (None, ""),
+        (BrokenProcessPool("a child process terminated"), "the process ended"),
+        (ValueError("no display\nand what led to it"), "no display"),
+        (OSError("no library"), "no library"),
+    ],
+)
+def test_a_renderer_works_or_the_first_line_says_why_not(
+    raised: Exception | None, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: Future[None] = Future()
+    done.set_exception(raised) if raised else done.set_result(None)
+    started: list[tuple[int, str | None]] = []
+
+    def start(*given: Any) -> Any:
+        started.append(given)
+        return nullcontext(SimpleNamespace(submit=lambda *work: done))
+
+    monkeypatch.setattr(processes, "_start", start)
+    assert processes._try("egl") == why and started == [(1, "egl")]
+
+
+@pytest.mark.parametrize("backend", [None, "egl"])
+def test_a_process_draws_with_one_thread_and_leaves_an_interruption_to_the_one_that_started_it(
+    backend: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(signal, "signal", lambda *given: begun.append(given))
+    monkeypatch.setattr(
+        processes, "Thread", lambda target, daemon: SimpleNamespace(start=lambda: begun.append((target, daemon)))
+    )
+    processes._begin(backend)
+    assert begun == [(signal.SIGINT, signal.SIG_IGN), (processes._end_with_parent, True)]
+    named = {} if backend is None else {"MUJOCO_GL": backend, "PYOPENGL_PLATFORM": backend}
+    assert os.environ == {"LP_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **named}
 
 
 @pytest.mark.slow

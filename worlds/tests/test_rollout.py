@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from expected import Expected
 from pydantic import ValidationError
-from small_worlds import body, scene
+from small_worlds import body, busy_scenes, described, scene
 
 from lmms_eval_worlds.physics.rollout import FPS, Rollout, _pauses, roll_out
 from lmms_eval_worlds.scenes.scene import GRAVITY, Body, Event, Hinge
@@ -38,6 +39,10 @@ def test_a_place_has_three_numbers(length: int) -> None:
     assert Hinge(point=[0.0] * 3, axis="x")
     with pytest.raises(ValidationError):
         Hinge(point=[0.0] * length, axis="x")
+
+
+def test_bodies_of_every_shape_run_the_same_way(expected: Expected) -> None:
+    expected.digests({name: described(roll_out(shown)) for name, shown in busy_scenes().items()})
 
 
 def test_a_fall_lasts_as_long_as_a_free_fall() -> None:

@@ -8,14 +8,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.api.release import write_file
 from lmms_eval_worlds.physics.filming import SceneClip, encode_frames
-from lmms_eval_worlds.scenes.scene import Body, Scene, Sight, Violation
+from lmms_eval_worlds.scenes.scene import Body, Camera, Hinge, Scene, Sight, Violation
+
+if TYPE_CHECKING:
+    from lmms_eval_worlds.physics.rollout import Rollout
 
 LONGEST = 60.0
 """Seconds in which what is waited for has to happen."""
@@ -64,6 +67,52 @@ def both_at_once(name: str = "one") -> Scene:
     """Two balls hit a wide box at the same time; one is enough to push it over."""
     red, green = (ball(colour, -0.7, y, velocity=(2.2, 0.0)) for colour, y in (("red", -0.17), ("green", 0.17)))
     return scene(red, green, box("blue", 0.0, wide=0.3), name=name)
+
+
+def busy_scenes() -> dict[str, Scene]:
+    """Bodies of every shape tumble and slide, or turn about hinges, or lie on each other and fall into a tray."""
+    fixed: dict[str, Any] = {"moves": "not at all", "scenery": True}
+    swings: dict[str, Any] = {"moves": "about its hinge"}
+    turned: dict[str, Any] = {"turn": [10.0, 20.0, 30.0], "friction": 0.8, "bounce": 0.6}
+    lies, across = {"turn": [90.0, 0.0, 0.0]}, Hinge(point=[0.0, 0.0, 0.3], axis="y")
+    along = Hinge(point=[1.0, 0.0, 1.2], axis="x")
+    scenes = (
+        scene(
+            body("grey ramp", [0.5, 0.3, 0.02], [0.3, 0.0, 0.3], turn=[0.0, 30.0, 0.0], **fixed),
+            body("red box", [0.08, 0.1, 0.12], [0.1, 0.05, 0.8], velocity=[0.6, 0.0, -0.5], **turned),
+            body("blue cylinder", [0.08, 0.2], [1.0, 0.05, 0.2], turn=[0.0, 0.0, 30.0], mass=0.2),
+            body("green cylinder", [0.1, 0.1], [0.0, -0.6, 0.1], velocity=[0.8, 0.0, 0.0], **lies),
+            ball("white", -0.8, 0.4, velocity=(1.2, -0.4)),
+            name="tumbling",
+            seconds=1.25,
+            camera=Camera(place=[0.5, -3.2, 1.5], target=[0.2, 0.0, 0.2], travel=0.6),
+        ),
+        scene(
+            body("orange plank", [0.6, 0.12, 0.02], [0.0, 0.0, 0.3], hinge=across, **swings),
+            body("red box", [0.07, 0.07, 0.07], [-0.5, 0.0, 0.39], mass=0.3),
+            ball("blue", 0.45, place=[0.45, 0.0, 0.9], radius=0.1, mass=1.5, bounce=0.1),
+            ball("green", 1.0, place=[1.0, -0.6, 0.6], hinge=along, **swings),
+            body("white cylinder", [0.08, 0.15], [1.0, 0.35, 0.15], mass=0.2),
+            name="hinged",
+            seconds=1.25,
+        ),
+        scene(
+            body("brown tray", [0.3, 0.3, 0.08], [0.6, 0.0, 0.08], **fixed),
+            body("red box", [0.1, 0.1, 0.1], [-0.2, 0.0, 0.1]),
+            body("blue plank", [0.25, 0.1, 0.02], [-0.2, 0.02, 0.22]),
+            body("green cylinder", [0.06, 0.1], [-0.3, 0.0, 0.34], mass=0.3),
+            ball("white", 0.6, place=[0.55, 0.05, 0.7], velocity=(0.2, 0.0), radius=0.08),
+            ball("yellow", -1.0, 0.05, velocity=(2.0, 0.0)),
+            name="heap",
+        ),
+    )
+    return {one.id: one for one in scenes}
+
+
+def described(run: Rollout) -> str:
+    """What happens in a run, and where everything is, so that a digest does not hang on last bits."""
+    ran = [*run.events, run.unclear, run.again, in_millimetres(run.poses), round(run.lost_energy, 6)]
+    return "\n".join(map(str, ran))
 
 
 def in_millimetres(poses: NDArray[np.float64]) -> list[list[int | None]]:
