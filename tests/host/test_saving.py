@@ -39,6 +39,7 @@ from lmms_eval_tasks.runs.run_card import (
 from lmms_eval_tasks.runs.run_files import write_card
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.answers.hooks import OFFICIAL, Prompt, TaskSettings
+from lmms_eval_tasks.utils.benchmark.views import Suits, views_for
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
@@ -117,6 +118,33 @@ def test_a_card_is_whole(expected: Any, monkeypatch: pytest.MonkeyPatch) -> None
     fixed = {name: card[name] for name in (TASK, "model", "frames", "seeds", "run")}
     known = {name: why for name, why in card[NOT_KNOWN].items() if name.startswith("frames.")}
     expected(json.dumps({**fixed, NOT_KNOWN: known}, indent=1, ensure_ascii=False))
+
+
+OF_KINDS = ("benchmark", "view", "prompt", "official prompt", "judge", "boxes", "hits", "extractor")
+"""What a card says of a task that depends on its kind or its view."""
+
+
+def test_each_kind_of_task_and_each_view_is_described(expected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, package = FinishedRun(Evaluation()), Path(lmms_eval_tasks.__file__).parent
+    ours = {name: task for name, task in registry().tasks.items() if package in task.benchmark.folder.parents}
+    of_kinds = {(task.benchmark.name, id(task.kind)): name for name, task in ours.items()}
+    shown = [(view, f"{name}_{view}".rstrip("_")) for view in views_for(*Suits) for name in of_kinds.values()]
+    of_views = {view: name for view, name in shown if registry().find_task(name)}
+    configs = {}
+    for name in sorted({*of_kinds.values(), *of_views.values()}):
+        task_state(name, run.evaluation)
+        configs[name] = {"lmms_eval_specific_kwargs": {"prompt": "as the task has it"}}
+    lines: list[str] = []
+    for judge in ("", "model=j,url=http://host/v1,temperature=0.5"):
+        monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", judge)
+        card = gather({"configs": configs}, run)
+        for name in configs:
+            fields = card[f"task {name}"]
+            if judge == "" or "judge" in fields:
+                why = card[NOT_KNOWN].get(f"task {name}.judge")
+                said = {one: fields[one] for one in OF_KINDS if one in fields} | ({"no judge": why} if why else {})
+                lines.append(f"{name}: {'; '.join(f'{one}: {value}' for one, value in said.items())}")
+    expected("\n".join(lines))
 
 
 def test_what_cannot_be_found_is_null_with_its_reason() -> None:
