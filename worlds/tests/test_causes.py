@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from expected import Expected
 from small_worlds import ball, both_at_once, busy_scenes, described, prototype, scene
 
+from lmms_eval_worlds.physics import other_worlds
 from lmms_eval_worlds.physics.other_worlds import HELD, first_movers, intervene, pairs_to_remove, singles
 from lmms_eval_worlds.physics.rollout import FPS, Rollout, roll_out
 from lmms_eval_worlds.questions.cause_and_effect import causes_of
@@ -103,6 +105,22 @@ def test_only_what_moves_at_once_is_delayed() -> None:
     starts_alone = Event(kind="starts", time=0.3, body=RED)
     _, later = singles(shown.model_copy(update={"bodies": held}), [starts_alone])
     assert [(one.kind, one.bodies) for one in later] == [("freeze", [GREEN]), ("freeze", [RED]), ("delay", [GREEN])]
+
+
+def test_few_twins_are_run_none_that_differs_in_several_fields_or_cannot_be_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(other: Scene) -> Rollout:
+        tried.append(other.bodies[0].mass)
+        raise ValueError("it cannot be run")
+
+    shown, tried = prototype(), list[float]()
+    settled: Any = None
+    twins = [shown.bodies[0].model_copy(update={"mass": 1.0 + number}) for number in range(5)]
+    twins[1] = twins[1].model_copy(update={"bounce": 0.0})
+    monkeypatch.setattr(other_worlds, "roll_out", run)
+    monkeypatch.setattr(other_worlds, "_candidates", lambda shown: twins)
+    assert other_worlds._twin(shown, settled) is None and tried == [1.0, 3.0, 4.0]
 
 
 def happens(rollout: Rollout) -> set[EventKey]:

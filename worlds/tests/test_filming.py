@@ -122,6 +122,7 @@ def test_the_same_frames_give_the_same_bytes_and_are_hardly_changed(tmp_path: Pa
     frames = gradient(8)
     content = encode_frames(frames, 12, "0123")
     assert encode_frames(frames, 12, "0123") == content == encode_frames(frames, 12, "0123", 20)
+    assert len(decoded(encode_frames(frames[:1], 12, ""))) == 1
     smaller = [len(encode_frames(frames, 12, "0123", quality)) for quality in (10, 20, 30)]
     assert smaller == sorted(set(smaller), reverse=True)
     assert max(np.abs(one - other).mean() for one, other in zip(decoded(content), frames, strict=True)) < 4

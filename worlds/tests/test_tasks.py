@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from expected import Expected
 from rehearsal import Rehearsal
 from worlds_oracle import oracle
 
 from lmms_eval_tasks.api import Outcome, Record, Reply, RunRecords, UnscoredReason
 from lmms_eval_worlds import report
 from lmms_eval_worlds.benchmark import BENCHMARK, make_rows
-from lmms_eval_worlds.card import ASPECTS, DEPTHS, FAMILIES, SUBSETS
+from lmms_eval_worlds.card import ASPECTS, CARD, DEPTHS, FAMILIES, SUBSETS
 from lmms_eval_worlds.profile import STEPS
 from lmms_eval_worlds.questions.question_set import TASKS
 from lmms_eval_worlds.release import CLIPS, read_questions
@@ -131,6 +132,24 @@ def test_starts_and_depths_have_scores_of_their_rows_alone(subset: str, score: s
         assert {value: found[f"{score}_{column}_{value}"] for value in values} == {
             **dict.fromkeys(values, 0), right: 100,
         }  # fmt: skip
+
+
+def test_what_each_task_declares_and_notes_of_an_answer_and_shows_of_it(expected: Expected) -> None:
+    """Its scores and those that print an error, its columns and those with an interval, and what guessing scores."""
+    lines = [str((CARD.licence, CARD.main_metric, CARD.strata_columns, dict(CARD.chance), CARD.prepare_command))]
+    for subset, kind in BENCHMARK.kinds.items():
+        assert kind.references is not None
+        scores = [f"{one.name}{'' if one.errors == 'none' else f' ({one.errors})'}" for one in kind.metrics]
+        columns = [f"{one.heading}{' with interval' if one.interval else ''}" for one in kind.columns]
+        chance = [f"{one.metric.name} {one.chance}" for one in kind.references(f"worlds_{subset}", 1)]
+        asked = kind.prompt, kind.frame, kind.members, kind.extractor, *kind.visuals, *kind.views
+        lines += [subset, *map(", ".join, (asked, scores, columns, chance))]
+        row = rows_of(subset)[0]
+        for said in (oracle(row), *kind.guesses(row)[-1:]):
+            record = Rehearsal(subset).record(row, said)
+            lines.append(str({**record.to_json(), "shown": kind.answer_view and kind.answer_view(record, row, said)}))
+        lines.append(str(kind.item_view and kind.item_view(record, row)))
+    expected("\n".join(lines))
 
 
 def test_records_say_of_which_scene_and_step_they_are() -> None:
