@@ -16,9 +16,10 @@ from logged_runs import TASK, weak, write_run
 from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.finished.merge import merge_cards, merge_results
+from lmms_eval_tasks.finished.merge import _ranges, merge_cards, merge_results
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.run_card import CARD, NOT_KNOWN, Sections
+from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.prepare import Preparation
 
@@ -91,6 +92,108 @@ def test_tokens_of_the_parts_are_those_of_the_whole_run_and_means_are_taken_anew
     assert [merged[name] for name in ("usage", "efficiency")] == [whole[name] for name in ("usage", "efficiency")]
     assert merged["efficiency"]["overall"]["avg_output_tokens_per_sample"] == (3 + 8 + 40) / 3
     assert merged["total_evaluation_time_seconds"] == "2.0"
+
+
+def test_results_have_the_tasks_of_all_parts_in_the_order_of_the_whole_run() -> None:
+    def part(task: str, date: str, start: float, seconds: str, **more: Any) -> dict[str, Any]:
+        return {
+            "results": {task: {"accuracy": start}, "group": {"alias": "group", task: 1}},
+            "configs": {task: {"repeats": 1}},
+            "versions": {task: "2-A", "group": "N/A"},
+            "group_subtasks": {"group": [task], task: []},
+            "n-samples": {task: {"effective": 1}},
+            "shard": {"n-samples": {"a": {"effective": 2}, "b": {"effective": 3}}},
+            "throughput": {"tokens": 1},
+            **{"date": date, "start_time": start, "total_evaluation_time_seconds": seconds},
+            **more,
+        }  # fmt: skip
+
+    counts = {"total_output_tokens": 4, "docs_with_token_counts": 0, "total_correct_score": 0.0}
+    efficiency = {"overall": {**counts, "source": "model"}, "by_task": {"a": counts}}
+    nothing = {**part("a", "1", 5.0, "0.25"), "results": {}, "configs": {}, "n-samples": {}, "versions": {}}
+    parts = [nothing, part("b", "2", 10.0, "1.5"), part("a", "3", 20.0, "2.25", efficiency=efficiency)]
+    merged = merge_results(parts)
+    no_means = {"avg_output_tokens_per_sample": 0.0, "tokens_per_correct_answer": None}
+    assert merged == {
+        "results": {
+            "group": {"alias": "group", "a": 1, "b": 1}, "a": {"accuracy": 20.0}, "b": {"accuracy": 10.0},
+        },
+        "configs": {"a": {"repeats": 1}, "b": {"repeats": 1}},
+        "versions": {"a": "2-A", "b": "2-A", "group": "N/A"},
+        "group_subtasks": {"group": ["a", "b"], "a": [], "b": []},
+        "n-samples": {"a": {"effective": 2}, "b": {"effective": 3}},
+        "efficiency": {
+            "overall": {**counts, "source": "model", **no_means}, "by_task": {"a": {**counts, **no_means}},
+        },
+        "date": "3", "start_time": 10.0, "end_time": 14.0, "total_evaluation_time_seconds": "4.0",
+    }  # fmt: skip
+    assert list(merged["results"]) == ["group", "a", "b"]
+    assert [list(merged[name]) for name in ("configs", "versions")] == [["a", "b"], ["a", "b", "group"]]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [([], ""), ([3], "3"), ([1, 2], "1-2"), ([1, 2, 3, 5, 7, 8], "1-3, 5, 7-8"), ([0, 2, 4], "0, 2, 4")],
+)
+def test_numbers_in_a_row_are_named_by_their_ends(numbers: list[int], said: str) -> None:
+    assert _ranges(numbers) == said
+
+
+def test_fields_of_cards_are_joined_as_their_nature_asks() -> None:
+    """Times and numbers are added, and rates are taken anew; of other fields all values are named."""
+    first: Sections = {
+        "model": {"name": "m", "revision": None},
+        "task b": {"items": 3, "prompt": "mcq", "extractor": None},
+        "throughput": {
+            "seconds": 10.04, "questions": 100, "clips": 7, "prompt tokens": 200, "prompt tokens reused": 50,
+            "questions an hour": 5, "share of prompt tokens reused in %": 99.0,
+        },
+        "cost of b": {"answers": 2, "seconds": 1.5, "model": "m"},
+        "run": {
+            "shard": "1/2", "date": "20260102_000000", "command": "one", "limit": "none", "ranks": 1, "tasks": None,
+            "wall time in s": 1.5, "answers kept from before": 2,
+        },
+        "settings": {SHARD: "1/2", "LMMS_EVAL_TASKS_MISSING": "skip"},
+        NOT_KNOWN: {"model.revision": "a folder", "task b.extractor": "none", "run.tasks": "one asks"},
+    }  # fmt: skip
+    second: Sections = {
+        "task a": {"items": 1},
+        "task b": {"items": 4, "prompt": "mine", "extractor": "reader 1"},
+        "model": {"name": "m", "revision": None},
+        "throughput": {
+            "seconds": 20.0, "questions": 50, "clips": None, "prompt tokens": 300, "prompt tokens reused": 75,
+        },
+        "cost of b": {"answers": 3, "seconds": 2.26, "model": "m"},
+        "run": {
+            "shard": "2/2", "date": "20260101_000000", "command": "two", "limit": 8, "ranks": 1, "tasks": None,
+            "wall time in s": 2.26, "answers kept from before": 1,
+        },
+        "settings": {SHARD: "2/2", "LMMS_EVAL_TASKS_MISSING": "skip"},
+        NOT_KNOWN: {"model.revision": "a folder", "run.tasks": "another asks", "throughput.clips": "none"},
+    }  # fmt: skip
+    merged = merge_cards([first, second])
+    assert merged == {
+        "task a": {"items": 1},
+        "task b": {"items": 7, "prompt": "mcq; mine", "extractor": "reader 1"},
+        "model": {"name": "m", "revision": None},
+        "throughput": {
+            "seconds": 30.0, "questions": 150, "clips": 7, "prompt tokens": 500, "prompt tokens reused": 125,
+            "questions an hour": 18_000, "clips an hour": 840, "share of prompt tokens reused in %": 25.0,
+        },
+        "cost of b": {"answers": 5, "seconds": 3.8, "model": "m"},
+        "run": {
+            "shard": "none", "date": "20260102_000000", "command": "one", "limit": "none; 8", "ranks": 1, "tasks": None,
+            "wall time in s": 3.8, "answers kept from before": 3,
+        },
+        "settings": {"LMMS_EVAL_TASKS_MISSING": "skip"},
+        NOT_KNOWN: {"model.revision": "a folder", "run.tasks": "one asks; another asks"},
+    }  # fmt: skip
+    assert list(merged)[:4] == ["task a", "task b", "model", "throughput"]
+    for rates in ({"questions": 3}, {"questions": 3, "seconds": 0.0}, {"questions": None, "seconds": 2.0}):
+        (found,) = (merge_cards([{"throughput": {**rates, "prompt tokens": 0}}])["throughput"],)
+        assert found == {**rates, "prompt tokens": 0}
+    plain = merge_cards([{"throughput": {"prompt tokens": 8, "clips": 1}}])["throughput"]
+    assert plain == {"prompt tokens": 8, "clips": 1, "share of prompt tokens reused in %": 0.0}
 
 
 def refused(tmp_path: Path, *runs: Path) -> str:
