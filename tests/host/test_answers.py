@@ -29,6 +29,7 @@ from lmms_eval_tasks.host.model.identity import ModelFacts, Weights, find_argume
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.models.stand_ins import ConstantAnswer
+from lmms_eval_tasks.utils.answers.reply import Reply
 
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}
 ALL = [f"item-{number}" for number in range(5)]
@@ -142,6 +143,36 @@ def test_an_interrupted_run_goes_on_and_asks_nothing_twice(world: World, log: li
     world.rows.reverse()
     answers, _ = world.run(again := Model())
     assert not again.asked and answers[0] == "What? clip 4 2"
+
+
+def test_one_rank_shows_how_many_answers_there_are_and_says_how_many_were_kept(
+    world: World, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Bar(tqdm):  # type: ignore[type-arg]
+        def __init__(self, **how: Any) -> None:
+            shown.append(how)
+            super().__init__(**{**how, "disable": True})
+
+    def said() -> list[str]:
+        return [line.partition(" (")[0] for line in log]
+
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(answers, "tqdm", Bar)
+    for rank, asked in (("0", 1), ("1", 2), ("0", 3)):
+        monkeypatch.setenv("RANK", rank)
+        world.run(Model(), world.requests()[:asked])
+    plain = {"desc": "Answers", "unit": "item"}
+    assert shown == [
+        {"total": 1, "initial": 0, "disable": False, **plain},
+        {"total": 2, "initial": 1, "disable": True, **plain},
+        {"total": 3, "initial": 2, "disable": False, **plain},
+    ]
+    assert said() == ["2 answers kept from before"]
+    monkeypatch.delenv("RANK")
+    world.run(Model(), world.requests()[:1])
+    assert said()[1:] == ["1 answer kept from before"]
+    each = Model(generate_each=lambda requests: ((number, Reply("B")) for number in range(len(requests))))
+    assert world.run(each)[0][3:] == ["B"] * 2 and shown[-1] == {"total": 5, "initial": 3, "disable": True, **plain}
 
 
 def change_prompts(world: World) -> dict[str, Any]:

@@ -58,6 +58,14 @@ def test_equal_requests_are_asked_once_and_the_card_says_how_many_share_an_answe
     assert run(failing, requests([0, 1])) == [FAILED] * 2 and failing.asked == [0]
 
 
+def test_a_model_that_returns_too_few_answers_costs_those_that_it_lacks() -> None:
+    class Short(Model):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            return super().generate_until(requests)[:-1]
+
+    assert run(Short(), requests()) == ["What? 0", "What? 0", "Why? 2", "What? 0", "", "Why? 2"]
+
+
 def test_what_differs_in_anything_or_is_drawn_is_asked_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(made: list[Instance], model: Model | None = None, **task: Any) -> list[int]:
         state, model = asking.stand_in_task(), model or Model()

@@ -270,6 +270,19 @@ def test_what_an_adapter_says_in_place_of_an_answer_is_looked_into(clips: list[P
     assert said == [failed] * 3 and {why[0] for why in silent.values()} == {FAILED} and len(outage.calls) == 1
 
 
+@pytest.mark.parametrize(("sound", "found"), [(2, True), (3, False)])
+def test_after_three_sound_clips_in_a_row_the_others_are_not_looked_at(
+    clips: list[Path], sound: int, found: bool
+) -> None:
+    model = Model([*[clips[0]] * sound, clips[1]], says="[LMMS_EVAL_REQUEST_FAILED] busy")
+    noted: dict[int, Reply] = {}
+    of_task: Any = SimpleNamespace(note=lambda document, sample, reply: noted.update({document: reply}))
+    evaluation = Evaluation(tasks={"ours": asking.stand_in_task(clips=lambda row: (row["clip"],))})
+    asked = [asking.request(doc) for doc in range(sound + 1)]
+    asking.ask(model, asked, NotedReplies({"ours": of_task}), UnreadableClips(model, evaluation))
+    assert (noted[sound].missing is UnscoredReason.UNREADABLE_CLIP) is found
+
+
 def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [clips[0], clips[2], clips[0]]
     for shown in (whole, clips):  # one that goes on without the damaged clip ends the run too
