@@ -89,13 +89,13 @@ def make_file(
     if len(models := {run.name: run for run in held.values()}) > 1:
         for name, run in models.items():
             issues.add("runs", "Expected a file's answers to be of one model, but got", f"{name} ({run.path})")
+    lacking = "the run lacks" if len(runs) == 1 else "the runs lack"
     entries = [entry for run in runs for entry in _read_entries(run, [task for task in tasks if task in run.records])]
     for task in tasks:
         if task not in held:
-            lacking = "the run lacks" if len(runs) == 1 else "the runs lack"
             gaps.add("tasks", f"Expected every task of the split, but {lacking}", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
-    complete = _note_ids([entry.record for entry in entries], list(rows), split, issues, gaps)
+    complete = _note_ids([entry.record for entry in entries], list(rows), split, lacking, issues, gaps)
     for run in runs:
         if run.shard:
             issues.add("run", "Expected a whole one, but got", f"part {run.shard} of one", f"Merge all parts: {MERGE}")
@@ -176,7 +176,9 @@ def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
     return chosen[0]
 
 
-def _note_ids(records: Sequence[Record], names: Sequence[str], split: str, issues: Problems, gaps: Problems) -> bool:
+def _note_ids(
+    records: Sequence[Record], names: Sequence[str], split: str, lacking: str, issues: Problems, gaps: Problems
+) -> bool:
     """Note items that are unknown or doubled, and the gaps: missing or not asked; whether none is missing."""
     known, seen = set(names), set()
     for record in records:
@@ -193,7 +195,7 @@ def _note_ids(records: Sequence[Record], names: Sequence[str], split: str, issue
             gaps.add("items", clause, f"{describe(name)} ({record.why})", f"{RUN_AGAIN} {INCOMPLETE}")
     missing = [name for name in names if name not in seen]
     for name in missing:
-        gaps.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
+        gaps.add("items", f"Expected all {len(names):,} of the split, but {lacking}", describe(name), INCOMPLETE)
     return not missing
 
 
