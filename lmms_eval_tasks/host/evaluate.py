@@ -54,17 +54,17 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
         stop_if_any(checks.describe_misfit(type(model).__name__, forms, model))
-        evaluation, limit = states[0].evaluation, given.get("limit")
+        evaluation, limit, offset = states[0].evaluation, given.get("limit"), given.get("offset") or 0
         stop_if_any(checks.describe_shared_limit(limit, count_tasks(given["task_dict"]) - len(tasks)))
         for state, task in tasks.items():
             grade = state.process_results
             # lmms-eval has taken the hook away that graded answers which are only kept.
             if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
                 task.config.process_results = functools.partial(keep_prediction, state, grade)
-        stop_if_any(checks.describe_limited_sample(limit, given.get("offset", 0), evaluation.splits))
+        stop_if_any(checks.describe_limited_sample(limit, offset, evaluation.splits))
         samples, refused = draw_samples(evaluation.sample, given["task_dict"], tasks)
         stop_if_any(refused)
-        if part := find_part(evaluation.shard, samples, tasks, limit, given.get("offset", 0)):
+        if part := find_part(evaluation.shard, samples, tasks, limit, offset):
             given["task_dict"] = without_tasks(given["task_dict"], part.empty)
             if is_share(limit):
                 given["limit"] = max(one["effective"] for one in part.whole.values())
