@@ -25,7 +25,17 @@ from lmms_eval_tasks.utils.core import files as swapping
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import FullDisk, file_sha256, name_full_disk, swap
 from lmms_eval_tasks.utils.data import home as home_module
-from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, home, media_path, read_manifest, table_path
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.home import (
+    benchmark_dir,
+    clip_path,
+    home,
+    media_path,
+    prepared_benchmark,
+    read_manifest,
+    table_file,
+    table_path,
+)
 from lmms_eval_tasks.utils.data.prepare import Preparation
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -33,6 +43,50 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def unusable(split: str) -> str:
     return refusal(load_table, "causalvqa", split)
+
+
+@pytest.mark.parametrize(
+    ("kind", "items", "of", "text"),
+    [
+        ("official", 1_586, 1_586, "the official release"),
+        ("official", None, None, "the official release"),
+        ("official", 1_000, 1_586, "the official release, 1,000 of 1,586 items"),
+        ("part", 1_000, 1_586, "a part of the official release, 1,000 of 1,586 items"),
+        ("own", 1_000, 1_586, "a set of one's own, 1,000 items"),
+        ("own", None, 1_586, "a set of one's own"),
+        ("sample", 8, 1_586, "sample data"),
+        ("unknown", 8, None, "data that is not known to be the official release"),
+    ],
+)
+def test_what_a_set_is_is_said_in_a_phrase(kind: str, items: int | None, of: int | None, text: str) -> None:
+    found = DataSet(kind=SetKind(kind), items=items, of=of)
+    apart = {"official": "", "sample": "SAMPLE DATA, not the benchmark"}.get(kind, text)
+    assert (found.text, found.apart) == (text, apart)
+    assert (found.is_official, found.is_sample) == (kind == "official", kind == "sample")
+
+
+def test_items_of_two_sets_may_be_the_same_where_both_may_be_of_the_release_or_of_ones_own() -> None:
+    shared = {
+        (one.value, other.value) for one in SetKind for other in SetKind
+        if DataSet(kind=one).may_share(DataSet(kind=other))
+    }  # fmt: skip
+    apart = {("own", "official"), ("own", "part"), *((kind.value, "sample") for kind in SetKind if kind != "sample")}
+    pairs = {(one.value, other.value) for one in SetKind for other in SetKind}
+    assert pairs - shared == apart | {pair[::-1] for pair in apart}
+
+
+def test_an_option_names_a_file_or_a_prepared_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(Preparation(), write_causalvqa(tmp_path, "debug", [QUESTION]))
+    monkeypatch.chdir(tmp_path)
+    table = table_path("causalvqa", "debug")
+    assert table_file("causalvqa:debug") == table and prepared_benchmark("causalvqa:debug") == "causalvqa"
+    Path("plain.csv").write_text("")
+    Path("causalvqa:debug").write_text("")
+    assert table_file("plain.csv") == Path("plain.csv") and table_file("causalvqa:debug") == Path("causalvqa:debug")
+    assert prepared_benchmark("plain.csv") is prepared_benchmark("causalvqa:debug") is prepared_benchmark("mvp") is None
+    said = refusal(table_file, "causalvqa:test")
+    assert said == f"causalvqa:test cannot be used: there is no {table_path('causalvqa', 'test')}."
+    assert refusal(table_file, "none.csv") == "none.csv cannot be used: there is no none.csv."
 
 
 def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

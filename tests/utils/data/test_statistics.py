@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,13 @@ from lmms_eval_tasks.report.prepared_tables import length_figure
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.data.prepare import Preparation
-from lmms_eval_tasks.utils.data.survey import StratumStatistics, split_statistics
+from lmms_eval_tasks.utils.data.survey import (
+    ClipCount,
+    StratumStatistics,
+    check_split,
+    prepared_clips,
+    split_statistics,
+)
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -47,6 +54,32 @@ def test_each_stratum_and_all(tmp_path: Path) -> None:
     assert descriptive == StratumStatistics(("descriptive", "easy"), 2, 1, 0, 1.0, 1.0, 8.0, 2.0, 13)
     assert planning == StratumStatistics(("planning", "easy"), 8, 2, 1, 1.5, 2.0, (3 * 3 + 2) / 4, 2.0, 11)
     assert every == StratumStatistics((), 10, 2, 1, 1.5, 2.0, (3 * 3 + 2 + 8) / 5, 2.0, 14)
+
+
+def test_clips_that_cannot_be_shown_are_counted_as_they_were_prepared_and_as_they_are_now(tmp_path: Path) -> None:
+    release = write_release(tmp_path)
+    rows = [{**QUESTION, "qid": f"q_{name}", "renamed_video": f"{name}.mp4"} for name in "abcd"]
+    write_causalvqa(tmp_path, "debug", rows)
+    videos, card = release / "debug" / "videos", read_card("causalvqa")
+    write_clip(videos / "d.mp4")
+    (videos / "b.mp4").write_bytes(b"no video")
+    prepare(Preparation(), release)
+    assert prepared_clips(card, "debug") == [ClipCount("debug", clips=4, absent=1, unreadable=1)]
+    (videos / "d.mp4").write_bytes(b"no video any more")
+    shutil.copy(Path(__file__).parent / "clips" / "damaged_inside.mp4", videos / "a.mp4")
+    for decode, what, broken in (
+        (False, "opening", ["debug/d.mp4"]),
+        (True, "decoding", ["debug/a.mp4", "debug/d.mp4"]),
+    ):
+        steps: list[tuple[str, int, int]] = []
+        found = check_split(card, "debug", decode, lambda *step, steps=steps: steps.append(step))
+        assert {said for said, _, _ in steps} == {f"causalvqa, debug: {what} clips"} and steps[-1][1:] == (2, 2)
+        assert (found.missing, sorted(found.broken)) == (["debug/b.mp4", "debug/c.mp4"], broken)
+        assert found.clips == [ClipCount("debug", clips=4, absent=1, unreadable=1 + len(broken))]
+        assert found.facts.rows == 8 and [count.found for count in found.counts[:2]] == [8, 4]
+    (videos / "d.mp4").unlink()
+    found = check_split(card, "debug", False, no_progress)
+    assert found.clips == [ClipCount("debug", clips=4, absent=2, unreadable=1)] and found.broken == []
 
 
 @pytest.mark.slow
