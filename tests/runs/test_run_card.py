@@ -147,6 +147,58 @@ def test_the_entries_are_whole_and_on_the_page() -> None:
     ]
 
 
+QWEN = {"adapter": "chat.qwen2_5_vl", "weights": "qwen2_5_vl", "transformers": "5.4.0", "lmms-eval": "0.7.3"}
+HIT: dict[str, dict[str, Any]] = {
+    "qwen_text_inside_video": QWEN,
+    "qwen_frames_at_one_time": QWEN,
+    "qwen_times_cut": QWEN,
+    "first_clip_frames": {**QWEN, "decord": "0.6.0", "batch_size": 2},
+    "only_first_clip_limited": {**QWEN, "adapter": "simple.qwen2_5_vl", "batch_size": 2},
+    "frames_without_times": {**QWEN, "adapter": "simple.qwen2_5_vl"},
+    "video_as_images": {**QWEN, "adapter": "chat.openai"},
+    "qwen3_frames_without_times": {**QWEN, "adapter": "chat.openai", "model_version": "org/Qwen3-VL-8B"},
+    "decord_other_frames": {**QWEN, "reader": "decord"},
+    "clip_reader_replaced": {**QWEN, "reader": "qwen-vl-utils: pyav in place of decord"},
+}
+"""A run to which each hazard applies."""
+OTHERWISE: dict[str, tuple[Any, ...]] = {
+    "adapter": tuple(
+        f"{form}.{name}"
+        for form in ("chat", "simple")
+        for name in ("qwen2_vl", "qwen2_5_vl", "video_salmonn_2", "thyme", "openai", "async_openai", "vllm", "llava")
+    ),
+    "weights": (None, "qwen2_vl", "qwen2_5_vl", "qwen3_vl"),
+    "reader": (None, "decord", "qwen-vl-utils: decord", "qwen-vl-utils: pyav in place of torchcodec", "PyAV"),
+    "transformers": (None, "4.57.6", "5.0.0", "5.2.9", "5.3.0", "5.5.9", "5.6.0", "5.17.9", "5.18.0", "6.0.0"),
+    "lmms-eval": (None, "0.7.2", "0.7.3", "0.8.0"),
+    "decord": (None, "0.6.0"),
+    "batch_size": (1, 2),
+    "fps": (None, 2),
+    "positions": (None, "reference", "library"),
+    "pass_video_url": (None, True, False),
+    "is_qwen3_vl": (None, True, False),
+    "model": (None, "a Qwen3-VL", "qwen2-vl"),
+    "model_version": (None, "a Qwen3-VL", "qwen2-vl"),
+}
+"""What may be otherwise in a run, and how."""
+
+
+def test_where_a_run_may_be_otherwise_and_a_hazard_still_applies(expected: Expected) -> None:
+    def applies(name: str, run: dict[str, Any]) -> bool:
+        adapter, weights, reader = run["adapter"], run["weights"], run.get("reader")
+        return KNOWN_HAZARDS[name].applies(RunFacts(adapter, weights, reader, run.get, run.get))
+
+    lines = []
+    for name, run in HIT.items():
+        assert applies(name, run), name
+        for what, values in OTHERWISE.items():
+            held = [value for value in values if applies(name, {**run, what: value})]
+            if len(held) < len(values):
+                lines.append(f"{name}, {what}: {', '.join(map(str, held))}")
+    assert HIT.keys() == KNOWN_HAZARDS.keys()
+    expected("\n".join(lines))
+
+
 def test_what_a_card_says_of_one_that_applies_and_how_runs_differ_in_it() -> None:
     entry = Hazard(lambda run: True, "Scores move.", "a file", True, True, ("torch",), ("fps", "batch"))
     assert entry.found(facts(batch=4)) == {
