@@ -87,3 +87,5 @@ def test_fewer_groups_than_strata_are_refused() -> None:
     assert (parse_sample("400"), parse_sample("400:7")) == (SampleChoice(400), SampleChoice(400, 7))
     with pytest.raises(InputError, match=r"to be at least 3 for mvp, one group of each of its strata, but got 2"):
         draw("mvp", {"task": values({(value,): 10 for value in "abc"})}, SampleChoice(2))
+    drawn = draw("mvp", {"task": values({(value,): 10 for value in "abc"})}, SampleChoice(3))
+    assert drawn and sorted(one.stratum for one in drawn["task"].values()) == ["a", "b", "c"]

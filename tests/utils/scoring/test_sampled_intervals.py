@@ -92,12 +92,22 @@ def test_the_interval_is_wilsons_for_an_effective_number_of_groups(
     assert (found.low, found.high) == pytest.approx(wilson(share, variance, freedom))
 
 
-def test_a_group_alone_in_its_place_varies_by_its_distance_from_the_mean_of_all() -> None:
-    places = Metric("places", "places", right, stratum=lambda record: record.drawn.stratum if record.drawn else "")
-    found = scored(places, of_strata([(50, "C"), (50, "CCWW")]))
-    assert found.value == 75
-    variance = 0.98 * (0.25 / 2) ** 2 + 0.92 * (1 / 3 / 4) / 4
-    assert (found.low, found.high) == pytest.approx(wilson(0.75, variance, 3))
+def test_one_group_of_a_stratum_varies_by_its_distance_from_the_mean_of_its_part_or_where_it_is_alone_of_all() -> None:
+    def of_parts(strata: Sequence[tuple[int, str]], parts: str) -> Estimate:
+        records = [replace(one, stratum={"part": parts[int(one.group_id[0])]}) for one in of_strata(strata)]
+        return scored(MACRO, records)
+
+    # Each part is half of the score; of all 110 groups 95 would be right.
+    alone, distance = of_parts([(50, "C"), (60, "CCCW")], "ab"), 0.5 * (1 - 95 / 110)
+    variance = 49 / 50 * distance**2 + 0.5**2 * (1 - 4 / 60) * 0.0625
+    assert alone.value == pytest.approx(87.5)
+    assert (alone.low, alone.high) == pytest.approx(wilson(0.875, variance, 3))
+    # In its part of 110 groups 50 would be right.
+    two, share = of_parts([(50, "C"), (60, "W"), (40, "CCCW")], "aab"), 50 / 110
+    distances = (share * (1 - share) / 2, (1 - share) * share / 2)
+    variance = 49 / 50 * distances[0] ** 2 + 59 / 60 * distances[1] ** 2 + 0.5**2 * (1 - 4 / 40) * 0.0625
+    assert two.value == pytest.approx(50 * (share + 0.75))
+    assert (two.low, two.high) == pytest.approx(wilson((share + 0.75) / 2, variance, 4))
 
 
 def test_both_sides_of_a_difference_widen_its_interval_alike() -> None:
