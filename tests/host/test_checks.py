@@ -13,7 +13,15 @@ from huggingface_hub import errors
 from refusals import refusal
 
 from lmms_eval_tasks.host import ranks
-from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
+from lmms_eval_tasks.host.checks import (
+    describe_absent,
+    describe_limited_sample,
+    describe_misfit,
+    describe_shared_limit,
+    describe_unknown,
+    describe_unready,
+    describe_unsplit,
+)
 from lmms_eval_tasks.host.manager import VIEW, find_pointers
 from lmms_eval_tasks.host.model.identity import (
     HARDWARE,
@@ -158,6 +166,26 @@ def test_weights_that_cannot_be_had_are_named_before_they_are_loaded(
     assert find("own/other", errors.RemoteEntryNotFoundError("404", response=RESPONSE)) is None
     assert find("nope", missing, model="no_such_model") is None
     assert describe_absent("async_openai", {"model": "nope"}) is describe_absent("qwen2_5_vl", {}) is None
+
+
+def test_what_a_part_a_sample_and_a_share_go_with(monkeypatch: pytest.MonkeyPatch, expected: Any) -> None:
+    lines: list[str] = []
+    for shard, sample in (("", ""), ("1/2", ""), ("", "40"), ("1/2", "40"), ("x", "")):
+        monkeypatch.setenv("LMMS_EVAL_TASKS_SHARD", shard)
+        monkeypatch.setenv("LMMS_EVAL_TASKS_SAMPLE", sample)
+        for others in ((), ("a",), ("a", "b")):
+            lines.append(f"shard {shard}, sample {sample}, others {others}: {describe_unsplit(others)}")
+        assert describe_unsplit(("a",), splits=False) is None
+    monkeypatch.setenv("LMMS_EVAL_TASKS_SHARD", "")
+    for sample in ("", "40"):
+        monkeypatch.setenv("LMMS_EVAL_TASKS_SAMPLE", sample)
+        for limit, offset in ((None, None), (8, 0), (0, 0), (-1, None), (0.5, 3), (None, 1)):
+            found = describe_limited_sample(limit, offset)
+            lines.append(f"sample {sample}, limit {limit}, offset {offset}: {found}")
+            assert describe_limited_sample(limit, offset, splits=False) is None
+    for limit in (None, 0, 0.5, 1, 8):
+        lines += [f"limit {limit}, {others} others: {describe_shared_limit(limit, others)}" for others in (0, 1, 2)]
+    expected("\n".join(lines))
 
 
 def test_the_card_has_torch_s_cuda_or_that_it_is_for_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

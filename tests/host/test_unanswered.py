@@ -206,6 +206,23 @@ def test_a_clip_is_at_fault_where_it_ends_too_early_or_the_reader_can_read_other
     assert "cannot be opened" in (find_fault(tmp_path / "none.mp4", sound, None) or "")
 
 
+@pytest.mark.parametrize(("length", "tried"), [(1, 2), (5, 4), (8, 8), (20, 8)])
+def test_a_reader_is_tried_with_an_even_number_of_frames_and_at_most_eight(
+    length: int, tried: int, tmp_path: Path
+) -> None:
+    asked: list[tuple[Path, int]] = []
+
+    def read(path: Path, frames: int) -> tuple[int, str]:
+        asked.append((path, frames))
+        if path == clip:
+            raise RuntimeError("no decoder")
+        return OURS.read(path, frames)
+
+    clip, sound = write_clip(tmp_path / "clip.mp4", frames=length), tmp_path / "sound.mp4"
+    write_placeholder(sound)
+    assert find_fault(clip, sound, ClipReader("some reader", read)) and asked == [(clip, tried), (sound, 8)]
+
+
 class Model:
     """Answers with the names of clips, all of a call at once, unless it stumbles over one."""
 
