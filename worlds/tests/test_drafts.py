@@ -10,28 +10,32 @@ import numpy as np
 import pytest
 from commands import refusal
 from expected import Expected
-from small_worlds import ball, both_at_once, prototype, scene
+from small_worlds import ball, both_at_once, plain_clip, prototype, scene
 
-from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.api import InputError, no_progress
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_worlds import drafts
 from lmms_eval_worlds.drafts import (
+    RenderedClip,
     SceneDraft,
+    Shooting,
     TriedScene,
     all_facts,
     digest_events,
     draw_scene,
+    known_facts,
     make_drafts,
     read_drafts,
     write_drafts,
 )
+from lmms_eval_worlds.physics.filming import SceneClip
 from lmms_eval_worlds.physics.mechanics import problems_of
 from lmms_eval_worlds.physics.other_worlds import changed_field, intervene, settle
 from lmms_eval_worlds.physics.processes import Workers
 from lmms_eval_worlds.physics.rollout import roll_out
 from lmms_eval_worlds.questions.cause_and_effect import causes_of
 from lmms_eval_worlds.scenes.family import SceneFamily
-from lmms_eval_worlds.scenes.scene import Camera, Event, EventKey, Hinge, Scene
+from lmms_eval_worlds.scenes.scene import Camera, Event, EventKey, Facts, Hinge, Scene, Sight
 
 SEED, FAMILY = 7, "elastic"
 
@@ -164,7 +168,10 @@ def test_what_was_tried_before_an_interruption_is_not_tried_again(
         return TriedScene(draft=SceneDraft(scene=draw_scene(*asked))) if asked[2] % 3 == 2 else TriedScene(why="dull")
 
     def make(number: int, folder: Path | None = tmp_path) -> list[SceneDraft]:
-        return make_drafts(number, SEED, names=[FAMILY], processes=1, folder=folder)
+        steps.clear()
+        return make_drafts(number, SEED, lambda *step: steps.append(step), [FAMILY], processes=1, folder=folder)
+
+    steps: list[tuple[str, int, int]] = []
 
     monkeypatch.setattr(drafts, "_try", stop)
     with pytest.raises(KeyboardInterrupt):
@@ -172,10 +179,126 @@ def test_what_was_tried_before_an_interruption_is_not_tried_again(
     assert tried == [0]
     monkeypatch.setattr(drafts, "_try", count)
     one = make(1)
-    assert tried == [0, 1, 2]
+    assert tried == [0, 1, 2] and steps == [("elastic: scenes", 1, 1)]
     # A call for more goes on where that one ended; one for as many tries none.
     assert make(5) == make(5) and tried == list(range(15))
     assert make(5)[0] == one[0] and make(5) == make(5, None)
+    assert steps == [("elastic: scenes", number, 5) for number in range(1, 6)]
+
+
+def test_scenes_that_were_not_drawn_are_settled_and_may_end_in_what_a_clip_of_another_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def settled(shown: Scene) -> SceneDraft:
+        asked.append(shown.id)
+        return SceneDraft(scene=shown, unsure=[], digest=f"of {shown.id}")
+
+    asked: list[str] = []
+    steps: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(drafts, "_settled", settled)
+    shown = [prototype().model_copy(update={"id": name}) for name in ("b_twin", "a", "c_backwards")]
+    known = SceneDraft(scene=shown[1], unsure=[], digest="known")
+    path = tmp_path / "scenes.jsonl"
+    write_drafts([SceneDraft(scene=shown[0]), known, SceneDraft(scene=shown[2])], path)
+    found = read_drafts(path, lambda *step: steps.append(step), processes=1)
+    assert [draft.digest for draft in found] == ["of b_twin", "known", "of c_backwards"] and asked == [
+        "b_twin", "c_backwards",
+    ]  # fmt: skip
+    assert steps == [("scenes of one's own", number, 2) for number in (1, 2)]
+
+
+def plain_facts(draft: SceneDraft) -> Facts:
+    events = [Event(kind="starts", time=time, body="red ball") for time in (0.1, 0.9)]
+    return Facts(scene=draft.scene, events=events, worlds=[], lost_energy=0.5)
+
+
+def test_scenes_in_which_something_else_happens_are_counted_where_they_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = [SceneDraft(scene=prototype().model_copy(update={"id": name})) for name in "abcdefg"]
+    for differing, named in (("", ""), ("b", "b"), ("abcde", "a, b, c, d, e"), ("abdefg", "a, b, d, e, f and 1 more")):
+        steps: list[tuple[str, int, int]] = []
+        monkeypatch.setattr(
+            drafts, "_facts", lambda one, differing=differing: (plain_facts(one), one.scene.id in differing)
+        )
+
+        def find(steps: list[tuple[str, int, int]] = steps) -> list[Facts]:
+            return all_facts(own, lambda *step: steps.append(step), processes=1)
+
+        if named:
+            assert f"something else happens in {named} than where" in refusal(find)
+        else:
+            assert find() == list(map(plain_facts, own))
+        assert steps == [("scenes", number, 7) for number in range(1, 8)]
+
+
+def test_what_is_known_of_scenes_is_kept_by_parts_with_what_is_seen_and_computed_again_where_it_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[str] = []
+    own = [SceneDraft(scene=prototype().model_copy(update={"id": name})) for name in "abc"]
+    sights = [Sight(body="red ball", time=time, box=[0, 0, 9, 9], visible=1.0) for time in (0.0, 0.25)]
+    sights += [Sight(body="green ball", time=time, box=[0, 0, 9, 9], visible=1.0) for time in (0.0, 0.25, 0.5)]
+
+    def run(part: list[SceneDraft], progress: object) -> list[Facts]:
+        computed.extend(draft.scene.id for draft in part)
+        return list(map(plain_facts, part))
+
+    def known() -> tuple[list[str], list[Facts]]:
+        computed.clear()
+        steps: list[tuple[str, int, int]] = []
+        found = known_facts(own, tmp_path / "work", lambda *step: steps.append(step))
+        assert steps == [("scenes that are known", 2, 3), ("scenes that are known", 3, 3)]
+        return list(computed), found
+
+    monkeypatch.setattr(drafts, "AT_ONCE", 2)
+    monkeypatch.setattr(drafts, "all_facts", run)
+    monkeypatch.setattr(drafts, "see", lambda scenes, progress: [sights] * len(scenes))
+    asked, facts = known()
+    assert asked == ["a", "b", "c"] and [one.scene.id for one in facts] == asked
+    for one in facts:
+        assert one.sights == sights
+        assert [(event.kind, event.time) for event in one.events] == [
+            ("starts", 0.1), ("leaves view", 0.5), ("starts", 0.9),
+        ]  # fmt: skip
+    assert known() == ([], facts)
+    for path in (tmp_path / "work").iterdir():
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[:1]) if len(lines) == 2 else "{}\n")
+    assert known() == (["a", "b", "c"], facts) and known() == ([], facts)
+    # What is known of other scenes, or by another version, is in files of its own.
+    own[2] = SceneDraft(scene=prototype().model_copy(update={"id": "d"}))
+    assert known()[0] == ["d"]
+    for name in ("FACTS", "LOOK"):
+        with monkeypatch.context() as patch:
+            patch.setattr(drafts, name, 99)
+            assert known()[0] == ["a", "b", "d"]
+
+
+def test_all_clips_of_a_build_that_are_not_there_are_rendered_when_the_first_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def film(clips: list[SceneClip], folder: Path, progress: object) -> None:
+        filmed.append([clip.name for clip in clips])
+        for clip in clips:
+            plain_clip((clip, folder / clip.name))
+
+    filmed: list[list[str]] = []
+    monkeypatch.setattr(drafts, "film", film)
+    shown = [SceneClip(prototype().model_copy(update={"id": name})) for name in "abc"]
+    folders = [tmp_path / name for name in ("work", "old", "current")]
+    for folder in folders:
+        folder.mkdir()
+    plain_clip((shown[1], folders[2] / "b.mp4"))
+    shooting = Shooting(shown, folders[0], folders[1:], no_progress)
+    made = [RenderedClip(clip, shooting) for clip in shown]
+    assert filmed == [] and [clip.size for clip in made] == [90_000] * 3
+    for number in (2, 0):
+        path = tmp_path / f"{number}.mp4"
+        made[number].make(path)
+        assert [clip.is_made(path) for clip in made] == [place == number for place in range(3)]
+        assert path.read_bytes() == (folders[0] / shown[number].name).read_bytes()
+    assert filmed == [["a.mp4", "c.mp4"]]
 
 
 @pytest.mark.slow
