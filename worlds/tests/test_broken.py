@@ -107,9 +107,9 @@ def test_bodies_of_every_shape_break_principles_the_same_way(expected: Expected)
     parts["stops in its fall"] = str(in_millimetres(broken_poses(SCENE, held)))
     parts["jumps between walls"] = str(in_millimetres(broken_poses(between, jumps)))
     # What is in the picture depends on how far a camera has travelled.
-    for y in (0.0, -0.6):
-        passed = scene(ball("red", 0.9, y), seconds=0.5, camera=Camera(travel=2.0))
-        parts[f"jumps before a camera that travels, {-y} m nearer"] = str(in_millimetres(broken_poses(passed, jumps)))
+    for near in (0.0, 0.6):
+        passed = scene(ball("red", 0.9, -near), seconds=0.5, camera=Camera(travel=2.0))
+        parts[f"jumps before a camera that travels, {near} m nearer"] = str(in_millimetres(broken_poses(passed, jumps)))
     for name, principle, body, time in BUSY:
         fields = {"principle": principle, "body": body, "time": time}
         fields |= {"other": THROUGH[body]} if principle == "solidity" else {}

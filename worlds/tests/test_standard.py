@@ -6,6 +6,7 @@ from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 from expected import Expected
 from small_worlds import in_millimetres
@@ -22,6 +23,8 @@ from lmms_eval_worlds.scenes.families import families
 from lmms_eval_worlds.scenes.scene import Facts
 
 RECOUNTED = 12
+DRAWN = 60
+"""Scenes of each family: so many that they have all its forms."""
 
 
 def test_the_card_knows_the_standard_set_which_has_as_many_scenes_of_each_family(drafts: list[SceneDraft]) -> None:
@@ -44,6 +47,16 @@ def test_every_scene_can_be_drawn_again_and_its_family_names_its_twin(drafts: li
         assert draw_scene(family, int(seed), int(number)) == draft.scene
         twins = families()[family].vary(draft.scene, numbers("vary", draft.scene.id, draft.scene.seed))
         assert draft.twin is None or draft.twin.body in twins, draft.scene.id
+
+
+def test_each_family_draws_the_same_scenes_and_the_same_twins_of_them(expected: Expected) -> None:
+    parts: dict[str, str] = {}
+    for name, family in families().items():
+        scenes = [draw_scene(name, 0, number) for number in range(DRAWN)]
+        twins = [list(family.vary(shown, np.random.default_rng(shown.seed))) for shown in scenes]
+        parts[f"{name}: scenes"] = "\n".join(shown.model_dump_json() for shown in scenes)
+        parts[f"{name}: twins"] = "\n".join(one.model_dump_json() for of_scene in twins for one in of_scene)
+    expected.digests(parts)
 
 
 @pytest.mark.slow
