@@ -261,6 +261,6 @@ def test_of_the_keys_of_an_object_the_one_that_names_the_answer_best_counts(rank
             for said in ({key: "B", other: "A"}, {other: "A", key: "B"}):
                 assert read_choice(json.dumps(said), OPTIONS) == "B", said
         for below in BELOW:
-            said = {"colour" if rank == len(RANKS) - 1 else "choice": "A", key: {below: "B"}}
-            assert read_choice(json.dumps(said), OPTIONS) == "B", said
+            said_below: dict[str, Any] = {"colour" if rank == len(RANKS) - 1 else "choice": "A", key: {below: "B"}}
+            assert read_choice(json.dumps(said_below), OPTIONS) == "B", said_below
     assert read_choice(json.dumps({RANKS[rank][0]: "A", RANKS[rank][-1]: "B"}), OPTIONS) is None
