@@ -52,7 +52,7 @@ def _matching(records: Sequence[Record]) -> str:
 
 
 # Intervals are over clips, as questions about one clip are not independent.
-_COMMON = (*map(Column, COMMON_METRICS[:2]), Column(title="questions"))
+_COMMON = (Column(COMMON_METRICS.unparsed), Column(COMMON_METRICS.unscored), Column(title="questions"))
 COLUMNS = (*(Column(metric, interval=True) for metric in LEADING), Column(title="matching", text=_matching), *_COMMON)
 OPEN_COLUMNS = (
     Column(card.JUDGE_SCORE, interval=True),

@@ -49,7 +49,8 @@ PROBE_COLUMNS = (
     *map(Column, (card.DETECTION_ABSENT, card.DETECTION_PRESENT, card.DETECTION_BALANCED)),
     Column(card.GIVEN_DETECTION, interval=True),
     Column(card.GIVEN_ABSENCE, "… of the absent"),
-    *map(Column, COMMON_METRICS[:2]),
+    Column(COMMON_METRICS.unparsed),
+    Column(COMMON_METRICS.unscored),
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 

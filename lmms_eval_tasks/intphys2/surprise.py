@@ -164,7 +164,7 @@ MOVES_LESS = Metric("motion_preference", "possible moves less", _moves_less, hig
 """Percent of scored pairs whose possible clip moves less: what a loss that follows nothing but motion would score."""
 TIE_RATE = Metric("tie_rate", "ties", partial(says, "tie"), higher_is_better=False)
 NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(says, "non-finite"), higher_is_better=False)
-UNPARSED_RATE = replace(COMMON_METRICS[0], value=_unparsed)
+UNPARSED_RATE = replace(COMMON_METRICS.unparsed, value=_unparsed)
 """Percent of pairs asked whose response is no losses; one with an error in their place is unscored."""
 PAIRS = replace(PAIRS_SCORED, together=None)
 """Number of pairs that the scores are computed from."""
@@ -177,7 +177,8 @@ METRICS = (
     NON_FINITE_RATE,
     PAIRS,
     UNPARSED_RATE,
-    *COMMON_METRICS[1:],
+    COMMON_METRICS.unscored,
+    COMMON_METRICS.sample_data,
 )
 
 
@@ -251,7 +252,7 @@ SURPRISE = TaskKind(
         Column(TIE_RATE),
         Column(NON_FINITE_RATE),
         Column(UNPARSED_RATE),
-        Column(COMMON_METRICS[1]),
+        Column(COMMON_METRICS.unscored),
         Column(PAIRS),
     ),
     references=references,

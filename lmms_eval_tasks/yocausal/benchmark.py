@@ -122,7 +122,8 @@ VLM_COLUMNS = (
     Column(PAIR_ACCURACY, interval=True),
     Column(SINGLE_ACCURACY, interval=True),
     Column(card.HUMAN_PROTOCOL),
-    *map(Column, COMMON_METRICS[:2]),
+    Column(COMMON_METRICS.unparsed),
+    Column(COMMON_METRICS.unscored),
     Column(PAIRS_SCORED),
 )
 

@@ -203,7 +203,7 @@ METRICS = (
     NON_FINITE_RATE,
     UNPARSED_RATE,
     UNSCORED_RATE,
-    *(metric for metric in COMMON_METRICS if metric.name not in (UNPARSED_RATE.name, UNSCORED_RATE.name)),
+    COMMON_METRICS.sample_data,
 )
 
 HUMAN_PROTOCOL = Metric(

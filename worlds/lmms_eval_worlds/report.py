@@ -114,7 +114,7 @@ CHANCE: Mapping[str, Sequence[tuple[Metric, float | None]]] = {
 }
 """The leading scores of each task, and what guessing scores; None where questions have two to four options."""
 
-_COMMON = tuple(map(Column, COMMON_METRICS[:2]))
+_COMMON = (Column(COMMON_METRICS.unparsed), Column(COMMON_METRICS.unscored))
 _OTHERS: Mapping[str, tuple[Metric, ...]] = {"counterfactual": (YES_RATE,), "possible": (SAYS_POSSIBLE,)}
 
 OTHER_WORLDS = {"remove": "without the {}", "freeze": "with the {} held", "delay": "with the {} held for a time"}

@@ -410,7 +410,14 @@ UNSCORED_RATE = Metric("unscored_rate", "unscored", unscored, higher_is_better=F
 SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None)
 """100 where the data is sample data. Tasks on released data have no such score."""
 
-COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
+
+class CommonMetrics(NamedTuple):
+    unparsed: Metric
+    unscored: Metric
+    sample_data: Metric
+
+
+COMMON_METRICS = CommonMetrics(UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
 """What every task prints: percent of the items asked that are unparsed, percent of all items that are unscored, and 100
 as ``sample_data`` where the data is sample data."""
 
