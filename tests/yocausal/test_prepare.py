@@ -22,7 +22,8 @@ from yocausal_world import read_metadata, write_metadata
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
 from lmms_eval_tasks.utils.data.prepare import Preparation
-from lmms_eval_tasks.yocausal.prepare import prepare
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.yocausal.prepare import DirectedClip, open_video, prepare, read_release
 
 pytestmark = pytest.mark.usefixtures("home")
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
@@ -162,3 +163,51 @@ def test_a_changed_video_or_length_is_written_anew(videos: Path) -> None:
     os.utime(videos / "b.mp4", ns=(1, 1))
     prepare(Preparation(), from_videos=videos, seconds=2.0)
     assert [row["clip"] == before for row, before in zip(table(), clips[1], strict=True)] == [False, True]
+
+
+ENTRIES: list[dict[str, Any]] = [
+    {"prompt": " A ball falls. ", "dataset_source": " s ", "category": "fall", "vlm_causality": True,
+     "human_discriminable": False, "meta": {"fps": 30, "total_frames": 90, "resolution": [4, 4]}, "more": 1},
+    {"prompt": " ", "vlm_causality": None, "meta": {"fps": 10_000, "total_frames": 1_000_000_000}},
+    {"prompt": 3, "vlm_causality": "true", "human_discriminable": 1, "meta": {"fps": 10_001, "total_frames": 1e9 + 1}},
+    {"meta": {"fps": 0, "total_frames": 0.9, "resolution": "4x4"}},
+    {"meta": {"fps": -0.1, "total_frames": -1}},
+    {"meta": {"fps": True, "total_frames": "90", "resolution": None}},
+    {"meta": [30, 90]},
+]  # fmt: skip
+
+
+def test_what_an_entry_of_the_metadata_may_hold(tmp_path: Path, expected: Expected) -> None:
+    """Numbers that no clip can have, and labels that are none, are left out with a warning."""
+    paths = [{column: f"{side}/{number}.mp4" for column, side in SIDES.items()} for number in range(len(ENTRIES))]
+    entries = [{"id": number, **of, **one} for number, (of, one) in enumerate(zip(paths, ENTRIES, strict=True))]
+    write_metadata(tmp_path, "animal", entries)
+    file = tmp_path / "subset/animal/dataset_metadata.json"
+    file.write_text(file.read_text(encoding="utf-8").replace('"4x4"', "1e999"), encoding="utf-8")
+    pairs, clips, origin = read_release(str(tmp_path))
+    common = ("question", "options", "answer", "group_id")
+    shown = [json.dumps({name: value for name, value in pair.items() if name not in common}) for pair in pairs]
+    expected("\n".join([*shown, *(f"{name}: {path}" for name, path in clips.items()), *origin.warnings]))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "frames"), [(None, 9), (100.0, 9), (1.125, 9), (1.0, 8), (0.5, 4), (0.25, 2), (0.19, 2), (0.18, 1)]
+)
+def test_so_many_of_a_videos_frames_are_shown(seconds: float | None, frames: int, tmp_path: Path) -> None:
+    path = tmp_path / "clip.mp4"
+    write_clip(path, falling_ball(np.random.default_rng(0), frames=9), fps=8)
+    if frames < 2:
+        with pytest.raises(ValueError, match=r"^Expected at least 2 frames, but got 1\.$"):
+            open_video(path, seconds)
+        return
+    # Half a byte for each of the 32 by 32 pixels of a frame.
+    assert open_video(path, seconds) == DirectedClip(path, frames, 8.0, frames * 32 * 32 // 2)
+
+
+def test_a_video_that_cannot_be_opened_has_no_frames(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(b"no video")
+    clip = open_video(path, None)
+    assert clip == DirectedClip(path) and not clip.is_made(path)
+    with pytest.raises(UnreadableClip, match=r"^it cannot be decoded$"):
+        clip.make(tmp_path / "made.mp4")
