@@ -157,8 +157,6 @@ def given_parts(text: str) -> dict[str, str]:
     for label in _LABEL.finditer(text):
         if open_part:
             ends[open_part] = label.start()
-        if len(ends) == 2:
-            break
         name = label[1].lower()
         open_part = "" if name in starts else name
         starts.setdefault(name, label.end())

@@ -45,6 +45,21 @@ def rows_of_table() -> list[dict[str, Any]]:
     return list(load_table("cast_bench", "test", require_clips=False))
 
 
+@pytest.mark.parametrize("source", ["none", "a/b/c", "a/b.jsonl", "./a", "/a", "~/a", "owner/name"])
+def test_only_an_owner_and_a_name_are_looked_for_on_the_hub(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def download(source: str, *_: Any) -> tuple[Path, str]:
+        asked.append(source)
+        return Path("nowhere"), "1"
+
+    monkeypatch.setattr("lmms_eval_tasks.cast_bench.benchmark.download_dataset", download)
+    said = refusal(prepare, Preparation(), source)
+    assert asked == ([source] if source == "owner/name" else [])
+    wanted = "the dataset owner/name on the hub holds no castbench_hf.jsonl" if asked else "there is no file or folder"
+    assert wanted in said
+
+
 def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
     kinds = {"A": "Text based", "C": "near_miss", "D": "video-based"}
     rows = [

@@ -376,7 +376,7 @@ def test_episodes_are_numbered_in_the_order_of_reading(tmp_path: Path) -> None:
     (folder / shard(1)).unlink()
     change_info(folder, disableShuffling=False)
     problems = Problems()
-    episodes = find_episodes(folder, (3, 17, 99), problems, no_progress)
+    episodes = find_episodes(folder, (3, 17, sum(LENGTHS), 99), problems, no_progress)
     assert episodes.keys() == {3, 17} and episodes[3][1] and episodes[17] == (shard(1), None) and not problems
 
 

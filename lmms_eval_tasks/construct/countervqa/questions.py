@@ -66,7 +66,7 @@ class AbsentActions:
     def find(self, take: Take, number: int) -> AbsentIdeas:
         own = {action.text: action.id for action in reversed(take.actions)}
         known = set(map(same_words, own))
-        pool = [text for text in self._texts.get(take.task, ()) if text not in own and same_words(text) not in known]
+        pool = [text for text in self._texts.get(take.task, ()) if same_words(text) not in known]
         goal = take.goal or take.task
         if not pool or not own:
             return AbsentIdeas(goal)

@@ -157,6 +157,34 @@ def test_all_faults_of_all_tracks_are_listed(folder: Path, expected: Expected) -
     expected("\n\n".join([*said, problem(folder)]))
 
 
+EDGES: list[tuple[list[float], tuple[int, int] | None, tuple[int, int, int, int] | None]] = [
+    ([0, 0, 160, 120], (WIDTH, HEIGHT), (0, 0, 160, 120)),
+    ([0, 0, 160.1, 120], (WIDTH, HEIGHT), None),
+    ([0, 0, 160, 120.1], (WIDTH, HEIGHT), None),
+    ([0.9, 0.1, 1.1, 0.2], (WIDTH, HEIGHT), (0, 0, 2, 1)),
+    ([-0.1, 0, 1, 1], (WIDTH, HEIGHT), None),
+    ([0, -0.1, 1, 1], (WIDTH, HEIGHT), None),
+    ([1, 0, 1, 1], (WIDTH, HEIGHT), None),
+    ([0, 1, 1, 1], (WIDTH, HEIGHT), None),
+    ([0, 0, 1], (WIDTH, HEIGHT), None),
+    ([0, 0, 1, 1, 1], (WIDTH, HEIGHT), None),
+    # Of a clip that cannot be opened the size is not known.
+    ([0, 0, 999_999, 161], None, (0, 0, 999_999, 161)),
+    ([0, 0, 1_000_000, 1], None, None),
+    ([0, 0, 1, 1_000_000], None, None),
+]
+
+
+@pytest.mark.parametrize(("edges", "frame", "box"), EDGES)
+def test_a_box_is_of_whole_pixels_within_the_frame(
+    edges: list[float], frame: tuple[int, int] | None, box: tuple[int, int, int, int] | None, folder: Path
+) -> None:
+    write_tracks(folder, instance(boxes={"0": edges}))
+    problems = Problems()
+    (read,) = read_tracks([folder / "tracks" / "sav_1.json"], frame, LAST, problems)
+    assert (read.boxes.get(0), len(problems)) == (box, int(box is None))
+
+
 def test_tracks_that_cannot_be_read_are_named_beside_the_faults_of_others(folder: Path, expected: Expected) -> None:
     write_tracks(folder, instance(id="a b"))
     problems = Problems()

@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from expected import Expected
 from hypothesis import given, settings
@@ -29,7 +30,7 @@ from lmms_eval_tasks.construct.countervqa.questions import (
 from lmms_eval_tasks.construct.countervqa.rows import TakeQuestion
 from lmms_eval_tasks.construct.countervqa.steps import even_verdicts
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
-from lmms_eval_tasks.construct.engine.encoders import TFIDF, encode_texts, find_encoder
+from lmms_eval_tasks.construct.engine.encoders import TFIDF, SentenceEncoder, encode_texts, find_encoder
 from lmms_eval_tasks.countervqa.release import Action, ClipGraph, CounterfactualQuestion, Link, Rule
 
 RULES: tuple[Rule, ...] = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected")
@@ -238,12 +239,17 @@ def test_level_three_asks_of_the_main_goal_or_of_an_action_that_seems_to_depend(
     assert all((one.rule == "absent_goal") == (one.outcome is None) for one in made)
 
 
-def absent_for(texts: list[str], others: list[str], task: str = "cook", goal: str = "") -> AbsentIdeas:
+APART = SentenceEncoder("no two alike", lambda texts: np.eye(len(texts)))
+
+
+def absent_for(
+    texts: list[str], others: list[str], task: str = "cook", goal: str = "", encoder: SentenceEncoder | None = None
+) -> AbsentIdeas:
     takes = [
         Take("t", "t.mp4", task, tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(texts)), goal=goal),
         Take("u", "u.mp4", "cook", tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(others))),
     ]
-    encoded = encode_texts([one.text for clip in takes for one in clip.actions], find_encoder(TFIDF))
+    encoded = encode_texts([one.text for clip in takes for one in clip.actions], encoder or find_encoder(TFIDF))
     return AbsentActions(takes, encoded, 0).find(takes[0], 3)
 
 
@@ -260,6 +266,8 @@ def test_absent_actions_are_near_and_not_there_in_other_words() -> None:
     found = absent_for(texts, others)
     assert found.actions[0] == AbsentAction("C peels the carrot.", "A01")
     assert [one.text for one in found.actions[1:]] == ["O leaves the room.", "C naps"]
+    # Whatever their vectors, actions of the same words are one.
+    assert absent_for(texts, others[1:4], encoder=APART).actions == (AbsentAction("C sings.", None),)
     # Without a task, or with one of its own, nobody lends a clip an action.
     assert not any(absent_for(texts, others, task).actions for task in ("", "other"))
     assert not absent_for([], others).actions
