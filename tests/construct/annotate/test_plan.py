@@ -34,6 +34,7 @@ from lmms_eval_tasks.construct.annotate.plan import (
     Shares,
     annotators_needed,
     as_csv,
+    draw_sample,
     make_plan,
     read_plan,
 )
@@ -106,6 +107,40 @@ def test_a_seed_gives_the_same_bytes_which_are_read_as_they_were_written(tmp_pat
     assert first == again != other
     (tmp_path / "plan.csv").write_text(first, encoding="utf-8")
     assert read_plan(tmp_path / "plan.csv") == plans[0]
+
+
+def test_the_same_seed_gives_the_same_plan_as_before(expected: Expected) -> None:
+    """So that answers to a plan that was made by an earlier version are still answers to it."""
+    one, other = ("one_first", "other_first"), ("red", "blue")
+    versions = [replace(question, stratum="ab"[place // 2 % 2]) for place, question in enumerate(QUESTIONS)]
+    either = [
+        PlannedQuestion(f"w{n}", "", f"w{n}", 900 * n, ("A", "B", "C"), one if n % 2 else other) for n in range(4)
+    ]
+    plans = [
+        make_plan("some", "test", draw_sample(versions, 5, 2), Shares(5, 2, 1), 7, "last-frame"),
+        make_plan("some", "test", draw_sample(versions, 2, 1), Shares(2, 2, 0, whole_pairs=True)),
+        make_plan("some", "test", either, Shares(7, 3, 9), 1),
+    ]
+    expected("\n".join(map(as_csv, plans)))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "responses", "whole_pairs", "needed"),
+    [
+        (1, 1, False, 40),
+        (1.01, 1, False, 40),
+        (0.99, 1, False, 41),
+        (40, 1, False, 2),
+        (40, 1, True, 1),
+        (40, 3, True, 3),
+    ],
+)
+def test_nobody_sees_more_minutes_than_are_given(
+    minutes: float, responses: int, whole_pairs: bool, needed: int
+) -> None:
+    """Of 40 versions of a minute, two of each question."""
+    long = [replace(question, milliseconds=60_000) for question in QUESTIONS]
+    assert annotators_needed(long, responses, minutes, whole_pairs) == needed
 
 
 def test_minutes_decide_how_many_annotators_there_are() -> None:
