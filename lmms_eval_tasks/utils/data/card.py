@@ -160,10 +160,10 @@ class DataSet(BaseModel, extra="forbid", frozen=True):
     def text(self) -> str:
         """Description of the data set in a phrase."""
         count = "" if self.items is None else f", {self.items:,} items"
-        share = f"{self.items:,} of {self.of:,} items" if self.items is not None and self.of is not None else ""
+        share = f", {self.items:,} of {self.of:,} items" if self.items is not None and self.of is not None else ""
         return {
-            SetKind.OFFICIAL: f"the official release{f', {share}' if self.items != self.of else ''}",
-            SetKind.PART: f"a part of the official release, {share}",
+            SetKind.OFFICIAL: f"the official release{share if self.items != self.of else ''}",
+            SetKind.PART: f"a part of the official release{share}",
             SetKind.OWN: f"a set of one's own{count}",
             SetKind.SAMPLE: "sample data",
             SetKind.UNKNOWN: "data that is not known to be the official release",

@@ -12,7 +12,7 @@ import pytest
 
 from lmms_eval_tasks.utils.answers.choice import choice_grader, read_choice
 from lmms_eval_tasks.utils.answers.hooks import TaskSettings
-from lmms_eval_tasks.utils.answers.opening import content
+from lmms_eval_tasks.utils.answers.opening import content, json_answers, json_objects
 from lmms_eval_tasks.utils.answers.plausible import plausibility_grader, read_plausibility
 from lmms_eval_tasks.utils.answers.reply import Reply, as_reply
 from lmms_eval_tasks.utils.answers.verdict import NO, UNCLEAR, YES, read_verdict, verdict_grader
@@ -20,6 +20,43 @@ from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnparsedReason
 
 FOLDER = Path(__file__).parent
 OPTIONS = ["The cat pushes it", "A gust of wind moves the curtain", "The man pulls the cloth", "The dog tilts it"]
+
+
+def test_so_many_attempts_are_made_at_what_is_no_object_and_no_more() -> None:
+    loose, broken = "{'answer': 'B'}", "{'answer': B}"
+    for text, found in (
+        ('{"a": 1} x {"b": {"c": 2}}', [{"a": 1}, {"b": {"c": 2}}]),
+        (f"{broken} " * 3 + loose, [{"answer": "B"}]),
+        (f"{broken} " * 4 + loose, []),
+        ("{ " * 23 + '{"a": 1}', [{"a": 1}]),
+        ("{ " * 24 + '{"a": 1}', []),
+        ("{'a': True, 'b': [None, False,],}", [{"a": True, "b": [None, False]}]),
+    ):
+        objects = list(json_objects(text))
+        assert [parsed for parsed, _, _ in objects] == found, text
+        assert all(text[start] == "{" and text[end - 1] == "}" for _, start, end in objects)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "rest"),
+    [
+        ('So {"answer": "B"} it is.', ["B"], "So \n it is."),
+        ('{"answer": "A"} then {"answer": "B"}', ["B"], "\n then \n"),
+        ('{"reason": "A", "answer": "B"}', ["B"], "\n"),
+        ('{"answer": "A", "final_answer": "B"}', ["B"], "\n"),
+        ('{"choice": "A", "answer": "B"}', ["B"], "\n"),
+        ('{"answer": {"letter": "A", "text": "red", "why": "B"}}', ["A", "red"], "\n"),
+        ('{"answer": ["A", "B"]}', ["B", "A"], "\n"),
+        ('{"pred": "A", "label": "B"}', ["B", "A"], "\n"),
+        ('{"answer": null}', [], "\n"),
+        ('{"clip": "A"} B', [], '{"clip": "A"} B'),
+        ('Cut off: {"answer": "B", "reason": "it', ["B"], "Cut off: "),
+        ('{"answer": 1', ["1"], ""),
+    ],
+)
+def test_of_an_object_the_values_of_the_best_key_are_the_answer(text: str, values: list[str], rest: str) -> None:
+    found, left = json_answers(text)
+    assert (sorted(found), left) == (sorted(values), rest)
 
 
 def read(kind: str, text: str, cut_off: bool = False, options: list[str] = OPTIONS, question: str = "") -> str | None:

@@ -108,6 +108,12 @@ def test_files_that_were_not_asked_for_longest_are_deleted_and_none_of_the_last_
         later = [maker.ask(view) for view in range(11, 15)]
     assert all(path.is_file() for path in [files[0], *files[3:], new, *later])
     assert len(caplog.records) == 1 and "all were asked for within the last hour" in caplog.text
+    # What was not asked for in the last hour may go.
+    for path in visible(maker.store.folder):
+        age(path, 3660)
+    latest = maker.ask(15)
+    left = visible(maker.store.folder)
+    assert latest in left and sum(path.stat().st_size for path in left) <= 9_000
 
 
 def test_another_content_view_or_form_is_another_file_and_one_that_is_gone_is_made_again(

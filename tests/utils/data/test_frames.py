@@ -9,6 +9,8 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import av
 import numpy as np
@@ -21,6 +23,7 @@ from lmms_eval_tasks.cast_bench.release import frame_size
 from lmms_eval_tasks.host.model.readers import StandIn
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
 from lmms_eval_tasks.sample.drawn_clips import write_clip as write_film
+from lmms_eval_tasks.utils.data import clips
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.clips import (
     FrameOrder,
@@ -42,6 +45,28 @@ from lmms_eval_tasks.utils.data.release import UnreadableClip, open_release
 CLIPS = Path(__file__).parent / "clips"
 TIMES = [0, 10, 12, 13, 40, 41, 60, 100, 101, 102, 103, 150, 160, 161, 170, 180, 190, 200, 201, 300]
 ORDERS = ([11, 12, 13], [5, 19, 5], [18, 3], [0, 7, 14], [13], [12], [2, 1, 0], [10])
+
+
+@pytest.mark.parametrize(
+    ("stated", "seconds"),
+    [
+        ("00:00:01.500000000", 1.5),
+        ("01:02:03.5\0", 3723.5),
+        ("0:59:59", 3599.0),
+        ("100:00:00.25", 360_000.25),
+        ("1:2:3", 7.0),
+        ("", 7.0),
+    ],
+)
+def test_the_length_that_a_stream_of_matroska_states_is_in_hours_minutes_and_seconds(
+    stated: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = SimpleNamespace(type="video", metadata={"DURATION": stated}, disposition=0)
+    opened: Any = SimpleNamespace(_stream=stream, _container=SimpleNamespace(streams=[stream]))
+    monkeypatch.setattr(clips, "since_first_second", lambda container, length: length)
+    monkeypatch.setattr(clips, "length_in_seconds", lambda container: 7.0)
+    monkeypatch.setattr(clips, "is_cover", lambda stream: False)
+    assert FrameStream.stated_seconds(opened) == seconds
 
 
 def write(count: int = 40, *args: object, **options: object) -> Callable[[Path], Path]:

@@ -51,6 +51,8 @@ def unusable(split: str) -> str:
         ("official", 1_586, 1_586, "the official release"),
         ("official", None, None, "the official release"),
         ("official", 1_000, 1_586, "the official release, 1,000 of 1,586 items"),
+        ("official", None, 1_586, "the official release"),
+        ("part", None, 1_586, "a part of the official release"),
         ("part", 1_000, 1_586, "a part of the official release, 1,000 of 1,586 items"),
         ("own", 1_000, 1_586, "a set of one's own, 1,000 items"),
         ("own", None, 1_586, "a set of one's own"),

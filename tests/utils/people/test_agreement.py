@@ -17,6 +17,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from lmms_eval_tasks.utils.people.agreement import (
     SharedItem,
+    _same_and_expected,
     correlate_difficulty,
     find_consistency,
     find_opposed,
@@ -223,6 +224,14 @@ def test_shared_options_by_hand() -> None:
         assert share_options(nothing, 0) is None
     found = share_options(items_said([("A", "B", ["B"])] * 4), 0)
     assert found is not None and (found.same, found.expected, found.interval) == (100.0, 100.0, None)
+
+
+def test_a_kind_with_one_error_counts_in_no_sum() -> None:
+    """Of each kind: errors, the share of the same option, then by option those of the run and of people."""
+    kinds = np.array([[2.0, 0.5, 2.0, 0.0, 0.75, 0.25], [1.0, 1.0, 1.0, 0.0, 1.0, 0.0], [0.0] * 6])
+    # Of the first kind 0.5 of 1, and with the other's people (1.5 - 0.5) / 1; of items drawn again (3 - 3 * 0.5) / 1.
+    assert _same_and_expected(kinds[None].reshape(1, -1), 6).tolist() == [50.0, 100.0]
+    assert _same_and_expected(kinds[None].reshape(1, -1), 6, drawn=True).tolist() == [50.0, 150.0]
 
 
 LETTER = st.sampled_from(LETTERS)

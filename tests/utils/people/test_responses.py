@@ -13,7 +13,14 @@ from refusals import refusal
 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, Scale
-from lmms_eval_tasks.utils.people.responses import AskedQuestion, alpha_of, read_human_responses, read_items
+from lmms_eval_tasks.utils.people.responses import (
+    AskedQuestion,
+    Rating,
+    alpha_of,
+    read_human_responses,
+    read_items,
+    score_scale,
+)
 
 ASKED = {
     ("q1", "0"): AskedQuestion("A", "ABCDE", {"type": "planning"}),
@@ -101,6 +108,21 @@ def test_items_from_a_prepared_table(tmp_path: Path) -> None:
 
 
 SCALE = Scale("hard", "How hard?", {"1": "Easy", "2": "Hard"})
+
+
+def test_a_scale_has_the_mean_of_its_items_and_one_of_names_the_percent_of_the_first() -> None:
+    ratings = [
+        Rating(item, who, {"hard": level, "sound": sound})
+        for item, who, level, sound in (
+            ("q", "p1", "1", "yes"), ("q", "p2", "2", "no"), ("r", "p1", "2", "yes"), ("s", "p1", "1", "yes"),
+        )
+    ]  # fmt: skip
+    sound = Scale("sound", "Is it?", {"yes": "Yes", "no": "No"})
+    found = [score_scale(scale, ratings) for scale in (SCALE, sound)]
+    assert [(one.items, one.value) for one in found] == [(3, pytest.approx(4.5 / 3)), (3, pytest.approx(250 / 3))]
+    for one, (least, most) in zip(found, ((1, 2), (0, 100)), strict=True):
+        low, high = one.interval
+        assert least <= low < one.value < high <= most and one.alpha is not None
 
 
 def test_what_no_page_could_ask_is_refused_and_a_review_asks_for_another_type_where_there_are_types() -> None:
