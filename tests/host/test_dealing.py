@@ -280,6 +280,14 @@ def test_a_runs_part_its_sample_and_its_judge_are_compared(world: Path, monkeypa
     assert "cast_bench_open, judge" not in rank_facts([new_state("cast_bench_open", free)])
 
 
+def test_what_each_kind_of_task_asks_with_is_compared(world: Path, expected: Any) -> None:
+    lines: list[str] = []
+    for task in ("causalvqa_paired", "cast_bench", "intphys2_heldout", "mvp_mini_temporal_reasoning", "yocausal"):
+        found = {name: text for name, text in facts(task).items() if not name.endswith("prepared data")}
+        lines += [f"{name}: {text}" for name, text in found.items() if not name.startswith("version of")]
+    expected("\n".join(lines))
+
+
 def test_clips_are_looked_for_on_the_first_rank_alone(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     several, looked = ThreadRanks(3, monkeypatch, running), []

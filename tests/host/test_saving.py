@@ -362,6 +362,18 @@ def test_a_card_says_whether_the_budget_was_spent(options: dict[str, int], usage
     assert {fields["budget of tokens"] for fields in card.values() if "budget of tokens" in fields} == {said}
 
 
+def test_a_card_says_how_a_run_was_limited_cached_and_named() -> None:
+    for limit, said in ((None, "none"), (-1, "none"), (0, 0), (1, 1), (8.0, 8), (0.5, 0.5)):
+        assert card_of(limit=limit)["run"]["limit"] == said
+    for cache, said in ((None, "none"), ("", "none"), ("folder", "folder")):
+        assert card_of(use_cache=cache)["run"]["response cache"] == said
+    for number in (None, 0, 3):
+        card = gather(saved(), finished(answers_kept=number))
+        assert card["run"]["answers kept from before"] == ("none are kept" if number is None else number)
+    assert card_of(model_args="path=a,model=b,pretrained=")["model"]["checkpoint"] == "b"
+    assert card_of(SimpleNamespace(model_id="c", path="d"), model_args="")["model"]["checkpoint"] == "c"
+
+
 @pytest.mark.usefixtures("prepared_home")
 def test_a_card_has_what_the_tasks_own_answers_cost() -> None:
     spent = {("causalvqa_paired", "seconds"): 1.2345, ("another", "seconds"): 9, ("another", "answers"): 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from lmms_eval_tasks.runs.folder import Run, name_runs, read_run, read_values
 from lmms_eval_tasks.runs.run_files import SampleCount, Shard, parse_shard, read_shard
 from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.data.sampling import Drawn, Sampled
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 
 RECORD, OTHER = (Record(f"1_{member}", "1", {}, "A", "A", Outcome.CORRECT) for member in (0, 1))
@@ -69,6 +72,49 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, expected: Expected) -> N
     log.write_bytes(b"\xff" + log.read_bytes() + b"\nno item\n")
     (tmp_path / "spoilt" / "20261121_run_card.json").write_text('{"run": []}', encoding="utf-8")
     expected("\n".join(refusal(read_run, tmp_path / name) for name in ("empty", "theirs", "unlogged", "spoilt")))
+
+
+def drawn(group: str, stratum: str | None = None, item: str = "") -> Record:
+    """A record of a group, perhaps one of two that were asked of the ten of its stratum."""
+    of = Drawn(stratum=stratum, asked=2, groups=10) if stratum else None
+    return replace(RECORD, item_id=item or group, group_id=group, drawn=of)
+
+
+def test_what_a_run_says_of_its_tasks_and_of_what_it_lacks() -> None:
+    whole = Run(
+        Path("r"), "m", {"a": (drawn("1"), drawn("2")), "b_blind": (replace(drawn("1"), view="blind"), drawn("3"))},
+        groups={"both": ("a", "b_blind")}, versions={}, sets={"a": DataSet(kind=SetKind.OFFICIAL)},
+    )  # fmt: skip
+    assert (whole.title, replace(whole, label="mine").title, whole.incomplete) == ("m", "mine", "")
+    asked = [whole.tasks_of(name) for name in ("", "both", "a", "c")]
+    assert asked == [("a", "b_blind"), ("a", "b_blind"), ("a",), ("c",)]
+    unknown = "data that is not known to be the official release"
+    assert [whole.apart(tasks) for tasks in (["a"], ["b_blind"], ["a", "b_blind", "c"])] == ["", unknown, unknown]
+    cut = replace(whole, logged={"a": (1, 2_000), "b": (3, 4)}, limited="--limit 3")
+    assert cut.incomplete == "1 of 2,000 items of a, 3 of 4 items of b"
+    assert [cut.apart(tasks) for tasks in (["a"], ["b"])] == [
+        "--limit 3, cut short",
+        f"{unknown}, --limit 3, cut short",
+    ]
+    # A filter names tasks without their view.
+    assert whole.without(RemovedGroups("f", {"b_blind": frozenset("1"), "a": frozenset("9")})) is None
+    left = cut.without(RemovedGroups("f", {"b": frozenset("1"), "a": frozenset("12")}))
+    assert left is not None and {task: len(records) for task, records in left.records.items()} == {"a": 0, "b_blind": 1}
+    assert (left.limited, left.label, left.is_filtered) == ("--limit 3, 3 items left out (f)", "m, filtered", True)
+
+
+def test_scores_of_a_sample_are_from_the_groups_of_all_strata_of_all_tasks() -> None:
+    records = {
+        "a": tuple(drawn(group, "x") for group in "12"),
+        "b": (*(drawn(group, stratum, f"{group}{place}") for group, stratum in ("3x", "4y") for place in "01"),),
+        "whole": tuple(drawn(group) for group in "567"),
+    }
+    run = Run(Path("r"), "m", records, {}, {})
+    for tasks, asked in ((["a"], (2, 10)), (["b"], (2, 20)), (["a", "whole", "none"], (5, 13)), (records, (7, 33))):
+        found = run.sampled(tasks)
+        assert found is not None and (found.asked, found.groups, found.unit) == (*asked, "groups")
+    assert run.sampled(["whole"]) is run.sampled([]) is None
+    assert str(Sampled(1_000, 2_000, "pairs")) == "from 1,000 of 2,000 pairs"
 
 
 def runs(*paths: str, model: str = "m") -> list[Run]:
