@@ -38,8 +38,12 @@ class Declaration:
             yield shown
             return
         yield f"{margin}{name}{type(value).__name__}"
-        for part, inner in parts:
+        beginnings = tuple(f"{one.name}_" for _, one in parts if isinstance(one, Metric))
+        broken_down = [one.name for _, one in parts if isinstance(one, Metric) and one.name.startswith(beginnings)]
+        for part, inner in (one for one in parts if getattr(one[1], "name", "") not in broken_down):
             yield from self.lines(part, inner, f"{margin}  ")
+        if broken_down:
+            yield f"{margin}  broken down: {' '.join(broken_down)}"
 
     def shown(self, value: Any) -> str:
         if isinstance(value, Metric | Card) and any(value is one for one in self._written):
