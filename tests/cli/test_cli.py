@@ -293,6 +293,21 @@ def shown_help(*words: str) -> str:
     return result.output
 
 
+HEADING = re.compile(r"#+ `(.+)`")
+OPTION = re.compile(r"\| `(.+?)` \|.*?((?: \[[^\[\]]*\])*) \|")
+
+
+def test_what_options_are_where_they_are_not_given(expected: Any) -> None:
+    """As the reference has them of our own commands: defaults, bounds, and which have to be given."""
+    lines, command = [], ""
+    for line in COMMANDS_PAGE.splitlines():
+        if heading := HEADING.fullmatch(line):
+            command = heading[1]
+        elif (option := OPTION.fullmatch(line)) and "worlds" not in command.split():
+            lines.append(f"{command} {option[1]}{option[2]}")
+    expected("\n".join(lines))
+
+
 def test_commands_are_in_groups_and_a_shell_completes_them() -> None:
     assert re.findall(r"^╭─ ([\w ]+?) ─+╮$", shown_help(), re.MULTILINE) == [
         "Options", "Data", "Run", "Look at results", "Compare and submit", "People", "Build a set", "Train",
