@@ -308,6 +308,23 @@ def test_what_options_are_where_they_are_not_given(expected: Any) -> None:
     expected("\n".join(lines))
 
 
+def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, below in getattr(command, "commands", {}).items():
+        if hasattr(below, "commands"):
+            yield (*path, name), below
+            yield from groups(below, (*path, name))
+
+
+def test_a_group_without_a_command_shows_its_help(expected: Any) -> None:
+    lines = []
+    for path, group in sorted(groups(typer.main.get_command(app))):
+        if "worlds" not in path:
+            shown = CliRunner().invoke(app, [*path])
+            assert "─ Commands ─" in shown.output, path
+            lines.append(f"{' '.join(path)} ({group.rich_help_panel}): {' '.join(group.help.split())}")
+    expected("\n".join(lines))
+
+
 def test_commands_are_in_groups_and_a_shell_completes_them() -> None:
     assert re.findall(r"^╭─ ([\w ]+?) ─+╮$", shown_help(), re.MULTILINE) == [
         "Options", "Data", "Run", "Look at results", "Compare and submit", "People", "Build a set", "Train",
