@@ -52,8 +52,8 @@ def graph_quality(
         numbers = (links.hits, links.hits + links.extra, links.hits + links.missed) if links else ("", "", "")
         table.add_row(name, *shown, *map(str, numbers))
     console.print(table)
-    if len(worst) > takes:
-        console.print(f"{len(worst) - takes} more takes; --takes shows more.")
+    if (more := len(worst) - takes) > 0:
+        console.print(f"{more} more {'take' if more == 1 else 'takes'}; --takes shows more.")
     for what, names in (
         ("Takes without a prediction", quality.missing),
         ("Takes not in the reference", quality.unknown),

@@ -22,7 +22,7 @@ from written import requested, written
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa import build as build_command
-from lmms_eval_tasks.construct.countervqa.checks import check_set, compare_graphs
+from lmms_eval_tasks.construct.countervqa.checks import check_set
 from lmms_eval_tasks.construct.countervqa.graphs import GraphMeasures, TakeLinks
 from lmms_eval_tasks.construct.countervqa.questions import AbsentAction, AbsentIdeas
 from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, MeasuredTake, TakeQuestion, TakeRow
@@ -43,7 +43,6 @@ from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.data.manifest import read_attrition
 from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.judge.replies import ServerError
-from lmms_eval_tasks.utils.people.baseline import LinkCounts
 
 RULES = {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent", "absent_goal"}
 FILES = (f"release/{QUESTIONS}", f"release/{GRAPHS}", "steps/takes.jsonl", "build.json")
@@ -188,42 +187,6 @@ def test_the_commands_and_a_key_that_is_set(given: dict[str, Any], tmp_path: Pat
     lines = [line.split() for line in CliRunner().invoke(app, words).stdout.splitlines()]
     assert ["all", "links", "1.0000", "1.0000", "1.0000", "1.0000"] in [line[:6] for line in lines]
     assert any(line[:4] == ["warning:", "Takes", "not", "in"] for line in lines)
-
-
-def write_links(path: Path, **takes: str) -> Path:
-    links = {take: [{"from": pair[0], "to": pair[1]} for pair in pairs.split()] for take, pairs in takes.items()}
-    path.write_text(json.dumps(links))
-    return path
-
-
-def write_graphs(path: Path, *takes: tuple[str, str, str]) -> Path:
-    """A graphs.jsonl of takes, each with its actions and links as letters."""
-    lines = []
-    for take, actions, pairs in takes:
-        listed = [{"id": name, "start": float(place), "text": name} for place, name in enumerate(actions)]
-        links = [{"cause": pair[0], "effect": pair[1]} for pair in pairs.split()]
-        lines.append(json.dumps({"clip": f"{take}.mp4", "actions": listed, "links": links}) + "\n")
-    path.write_text("".join(lines))
-    return path
-
-
-def test_graphs_are_compared_take_by_take(tmp_path: Path, expected: Expected) -> None:
-    gold = write_graphs(tmp_path / "gold.jsonl", ("t", "abcd", "ab cd ad"), ("u", "abc", "ab"), ("v", "ab", ""))
-    quality = compare_graphs(write_links(tmp_path / "predicted.json", t="ab cd bc", u="", w="ab"), gold)
-    assert quality.takes == {"t": LinkCounts(2, 1, 1, 2), "u": LinkCounts(0, 0, 1, 2), "v": LinkCounts(0, 0, 0, 1)}
-    assert quality.total == LinkCounts(2, 1, 2, 5)
-    assert (quality.total.precision, quality.total.recall, quality.total.f1) == pytest.approx((2 / 3, 1 / 2, 4 / 7))
-    assert quality.total.accuracy == pytest.approx(7 / 10)
-    assert (quality.missing, quality.unknown) == (("v",), ("w",))
-    # Without actions there is no accuracy; they may also come from the prediction.
-    links = write_links(tmp_path / "links.json", t="ab")
-    total = compare_graphs(write_links(tmp_path / "predicted.json", t="ab bc"), links).total
-    assert (total.precision, total.accuracy) == (0.5, None)
-    assert compare_graphs(write_graphs(tmp_path / "p.jsonl", ("t", "abc", "ab")), links).total.accuracy == 1.0
-    gold = write_graphs(tmp_path / "gold.jsonl", ("t", "ab", "ab"))
-    said = [refusal(compare_graphs, write_links(tmp_path / "p.json", t="ab ax zb"), gold)]
-    said += [refusal(compare_graphs, write_links(tmp_path / "p.json", x="ab"), gold)]
-    expected("\n\n".join(said))
 
 
 # By models
@@ -707,15 +670,3 @@ def test_all_verifying_models_are_asked_and_the_first_fault_is_the_reason(
     said = [{"reason": "", "answer": one} if one else ServerError("down", again=False) for one in answers]
     left, asked = run_one(verify_question.given(config=config), row, tmp_path, verification=said)
     assert (left == (reason or row)) and [one["role"] for one in asked] == list(config.verifiers)
-
-
-@pytest.mark.usefixtures("hundred_columns")
-def test_the_worst_takes_are_shown_first_and_those_of_one_score_by_name(tmp_path: Path, expected: Expected) -> None:
-    takes = [(name, "abc", "ab bc") for name in ("d", "c", "b", "a")]
-    gold = write_graphs(tmp_path / "gold.jsonl", *takes, ("e", "ab", ""), ("f", "ab", "ab"))
-    links = write_links(tmp_path / "p.json", a="ab ac", b="ab bc", c="ab bc", d="ac", e="", g="ab")
-    for number in ("2", "9"):
-        words = ["countervqa", "graph-quality", str(links), str(gold), "--takes", number]
-        result = CliRunner().invoke(app, words)
-        assert result.exit_code == 0
-        expected(result.output)
