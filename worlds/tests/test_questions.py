@@ -83,6 +83,13 @@ def test_the_same_facts_are_asked_about_and_exported_in_the_same_words(expected:
     expected.digests(parts)
 
 
+@pytest.mark.slow
+def test_more_facts_are_asked_about_in_the_same_words(expected: Expected) -> None:
+    facts = [invented(number) for number in range(8, 24)]
+    asked = questions_of_set(facts, 5)
+    expected.digests({task: question_lines(of_task) for task, of_task in groupby(asked, attrgetter("task"))})
+
+
 CUBE, BOARD, STANDS = [0.1, 0.1, 0.1], [0.3, 0.1, 0.02], {"turn": [0.0, 90.0, 0.0]}
 LOWER = body("red box", CUBE, [0.0, 0.0, 0.1])
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from contextlib import suppress
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +60,26 @@ def test_each_family_draws_the_same_scenes_and_the_same_twins_of_them(expected: 
         parts[f"{name}: scenes"] = "\n".join(shown.model_dump_json() for shown in scenes)
         parts[f"{name}: twins"] = "\n".join(one.model_dump_json() for of_scene in twins for one in of_scene)
     expected.digests(parts)
+
+
+MAKERS = (
+    *("drafts", "scenes.scene", "scenes.family", "scenes.families"),
+    *(f"physics.{name}" for name in ("mechanics", "rollout", "nearly_equal", "other_worlds", "violations", "pictures")),
+    *(f"questions.{name}" for name in ("wording", "askable", "balance", "perception", "cause_and_effect")),
+    *(f"questions.{name}" for name in ("counterfactual", "two_clips", "question", "question_set")),
+)
+"""Modules by whose numbers and words a set is made."""
+
+
+def test_the_numbers_and_words_by_which_a_set_is_made_are_those_of_its_version(expected: Expected) -> None:
+    lines: dict[str, None] = {}
+    for maker in MAKERS:
+        for name, value in vars(import_module(f"lmms_eval_worlds.{maker}")).items():
+            if name.isupper():
+                with suppress(TypeError):  # of functions, and of what else is no number or word
+                    plain = json.loads(json.dumps(value), parse_float=lambda number: round(float(number), 9))
+                    lines.update({f"{name} = {json.dumps(plain)}": None})
+    expected("\n".join(lines))
 
 
 @pytest.mark.slow
