@@ -57,6 +57,7 @@ OTHERS = (
     '{"losses": ["0.1", 0.2]}', '{"losses": [[0.1], 0.2]}', '{"losses": [null, 0.2]}', '{"losses": null}',
     '{"losses": [0.1, 0.2], "more": 1}', '{"losses": [0.1, 0.2], "error": {"kind": "failed", "message": "?"}}',
     CURVES % ("[1]", "null"), CURVES % ("null", "[[1], [2]]"), CURVES % ("[1]", "[[1], [1, 2]]"),
+    CURVES % ("[1]", "[[1]]"), CURVES % ("[1]", "[[1], [1], [1]]"), CURVES % ("[]", "[[], []]"),
     CURVES % ("[NaN]", "[[1], [2]]"), '{"losses": [1' + "0" * 400 + ", 0.2]}", "[" * 10_000,
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ from lmms_eval_tasks.registry import building, find_benchmark, read_card, regist
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data import identity
+from lmms_eval_tasks.utils.data import prepare as module
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, Origin, find_marks, mark_as_built
@@ -109,6 +110,25 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
     assert "this one is a set of one's own, 2 items; the new set has its items" in refusal(
         prepare, Preparation(), source
     )
+
+
+def test_what_an_interrupted_build_has_left_and_nobody_asks_for_any_more_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*given: Any) -> None:
+        place(*given)
+        raise KeyboardInterrupt
+
+    place = module.place_clip
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "place_clip", stop)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(Preparation(), release(tmp_path / "one", {**QUESTION, "renamed_video": "old.mp4"}))
+    left = [path.name for path in benchmark_dir("causalvqa").parent.rglob("*.mp4")]
+    assert "old.mp4" in left
+    prepare(Preparation(), release(tmp_path / "two", QUESTION))
+    videos = benchmark_dir("causalvqa") / "videos" / "debug"
+    assert sorted(path.name for path in videos.iterdir()) == ["a.mp4"]
 
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
