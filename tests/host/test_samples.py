@@ -8,9 +8,10 @@ from typing import Any
 import asking
 import pytest
 import torch
+from refusals import refusal
 
 from lmms_eval_tasks.host.asking.samples import sample_of, seed_of, take_all_samples
-from lmms_eval_tasks.utils.benchmark.views import View
+from lmms_eval_tasks.utils.benchmark.views import View, find_view
 
 
 class Drawing:
@@ -63,3 +64,26 @@ def test_all_answers_reach_the_hooks_and_what_draws_nothing_is_named(
     repeated[0].apply([request], None)
     assert request.filtered_resps == {"none": ["A", "B"]}
     assert log == [] if sampled else "in task 1, task 2: the 4 samples of an item will be equal" in log[0]
+
+
+def test_a_view_whose_rows_are_samples_of_an_item_is_asked_once(log: list[str]) -> None:
+    def task(name: str, view: str, repeats: int) -> tuple[Any, SimpleNamespace]:
+        state = type("State", (), {"name": name, "view": find_view(view)})()
+        config = SimpleNamespace(repeats=repeats, generation_kwargs={"do_sample": True}, filter_list=None)
+        return state, SimpleNamespace(config=config, _filters=[])
+
+    whole, turned = task("whole", "", 2), task("turned", "rotated", 2)
+    take_all_samples(object(), dict([whole, task("turned", "rotated", 1)]))
+    said = refusal(take_all_samples, object(), dict([whole, turned]))
+    assert said == (
+        "Expected one sample an item of turned, whose samples are orders of options. Run it by itself, without "
+        "--repeats."
+    )
+    assert not log
+    equal = dict([task("one", "", 2), task("two", "", 3)])
+    for each in equal.values():
+        each.config.generation_kwargs = None
+    take_all_samples(type("Drawing", (), {"draws": True})(), equal)
+    assert not log, "a model that draws by itself gives others"
+    take_all_samples(object(), equal)
+    assert "in one, two: the 3 samples of an item will be equal" in log[0]

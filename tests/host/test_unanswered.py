@@ -149,6 +149,43 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     assert (filtered.why, filtered.detail) == ("empty", ""), "something came, of which nothing is left to grade"
 
 
+@pytest.mark.parametrize(
+    ("reason", "detail", "kept"),
+    [
+        (None, "", ("only predicted", "")),
+        (None, "read by its last line", ("only predicted", "")),
+        (None, EMPTY, ("only predicted", EMPTY)),
+        (None, CALLED, ("only predicted", CALLED)),
+        (None, CUT_OFF, ("only predicted", CUT_OFF)),
+        (UnscoredReason.NO_KEY, "read by its last line", ("only predicted", "")),
+        (FAILED, "busy", ("failed", "busy")),
+        (UnscoredReason.NO_CLIP, "", ("no clip", "")),
+    ],
+)
+def test_of_an_answer_that_is_not_graded_it_is_kept_how_it_came(
+    reason: UnscoredReason | None, detail: str, kept: tuple[str, str]
+) -> None:
+    outcome = Outcome.UNSCORED if reason else Outcome.WRONG
+    fields = {"frame": 3, "prompt": "p", "scores": 7}
+    graded = Record("q", "g", {"type": "x"}, "A", "B", outcome, reason, detail=detail, fields=fields, sample=1)
+    pair = replace(graded, samples=(replace(graded, answered="C", sample=2),))
+    asked: list[list[str]] = []
+
+    def grade(doc: Any, texts: list[str]) -> dict[str, Any]:
+        asked.append(texts)
+        return {"record": {**pair.to_json(), "data_set": {"kind": "own"}}}
+
+    state: Any = None
+    entry = keep_prediction(state, grade, {}, ["B", "C"])
+    assert asked == [["", ""]] and entry["bypass"] is None and entry["record"]["data_set"] == {"kind": "own"}
+    record = Record.from_json(entry["record"])
+    for one in record.each:
+        assert (one.unscored_reason and one.unscored_reason.value, one.detail) == kept
+        assert (one.answered, one.outcome, one.expected, one.stratum) == (None, Outcome.UNSCORED, "A", {"type": "x"})
+        assert one.fields == {"frame": 3, "prompt": "p"}
+    assert len(record.each) == 2
+
+
 def test_one_rank_with_an_answer_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = ThreadRanks(2, monkeypatch)
     silent = {"item-0": (FAILED, "busy"), "item-1": (BUDGET, "")}
