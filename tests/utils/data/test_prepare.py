@@ -243,6 +243,7 @@ def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp
         for levels, kind in (
             (("easy", "easy"), SetKind.PART), (("easy", "easy", "odd", "odd"), SetKind.OWN),
             (("odd", "odd"), SetKind.OWN), ((*LEVELS, "hard", "hard"), SetKind.OWN), (("easy",) * 4, SetKind.OWN),
+            (("easy",) * 3, SetKind.OWN),
         ):  # fmt: skip
             assert found_to_be(tmp_path, levels, files=RELEASED) == DataSet(kind=kind, items=len(levels), of=4)
             unknown = SetKind.UNKNOWN if kind is SetKind.PART else kind

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from lmms_eval_tasks.utils.data.sampling import Drawn
 from lmms_eval_tasks.utils.scoring.compare import (
     ONLY_FIRST,
     ONLY_SECOND,
@@ -16,6 +19,7 @@ from lmms_eval_tasks.utils.scoring.compare import (
     GroupTest,
     Scored,
     Standing,
+    _drawn_alike,
     compare_records,
     effect_above_chance,
     holm,
@@ -41,6 +45,19 @@ def records(groups: dict[str, Flags], expected: str = "A") -> list[Record]:
         for name, flags in groups.items()
         for index, flag in enumerate(flags)
     ]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_sample_is_that_of_the_groups_that_both_runs_have(turned: bool) -> None:
+    drawn = Drawn(stratum="x", asked=2, groups=10)
+    whole, sample = records({"1": (True,), "2": (True,)}), records({"2": (True,), "3": (True,)})
+    sample = [replace(record, drawn=drawn) for record in sample]
+    runs = ({"t": sample}, {"t": whole}) if turned else ({"t": whole}, {"t": sample})
+    alike = _drawn_alike(*runs)
+    known = [{record.group_id: record.drawn for record in run["t"]} for run in alike]
+    shared = Drawn(stratum="x", asked=1, groups=10)
+    assert known[turned] == {"1": None, "2": shared} and known[not turned] == {"2": shared, "3": None}
+    assert _drawn_alike({"t": whole}, {"t": whole}) == ({"t": whole}, {"t": whole})
 
 
 def numbered(*groups: tuple[int, Flags]) -> list[Record]:
