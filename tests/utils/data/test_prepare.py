@@ -112,6 +112,16 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
     )
 
 
+def test_files_that_nobody_asks_for_go_with_folders_that_are_empty_then(tmp_path: Path) -> None:
+    for name in ("kept.mp4", "gone.mp4", "a/b/gone.mp4", "c/kept.mp4", "c/d/gone.mp4"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "c")
+    module._drop_others(tmp_path, {tmp_path / "kept.mp4", tmp_path / "c" / "kept.mp4"})
+    left = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*"))
+    assert left == ["c", "c/kept.mp4", "kept.mp4"]
+
+
 def test_what_an_interrupted_build_has_left_and_nobody_asks_for_any_more_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

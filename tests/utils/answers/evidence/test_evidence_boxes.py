@@ -44,6 +44,26 @@ def test_boxes_as_the_official_code() -> None:
         assert (None if box is None else ["nan" if math.isnan(x) else x for x in box]) == expected, text
 
 
+@pytest.mark.parametrize(
+    ("box", "finite", "area"),
+    [
+        ((0, 0, 2, 3), True, 6.0),
+        ((-1e149, -1e149, 1e149, 1e149), True, pytest.approx(4e298)),
+        ((-1e150, 0, 1, 1), False, pytest.approx(1e150)),
+        ((0, -1e150, 1, 1), False, pytest.approx(1e150)),
+        ((0, 0, 1e150, 1), False, pytest.approx(1e150)),
+        ((0, 0, 1, 1e150), False, pytest.approx(1e150)),
+        ((1, 0, 1, 1), False, 0.0),
+        ((0, 1, 1, 1), False, 0.0),
+        ((2, 0, 1, 1), False, 0.0),
+        ((math.nan, 0, 1, 1), False, 0.0),
+        ((0, 0, 1, math.nan), False, 0.0),
+    ],
+)
+def test_a_box_of_finite_size_has_corners_in_order_and_none_that_is_huge(box: Box, finite: bool, area: object) -> None:
+    assert (is_finite(box), box_area(box)) == (finite, area)
+
+
 @given(BOXES)
 def test_text_and_list_are_the_same_box_and_a_huge_one_has_no_finite_area(box: tuple[float, ...]) -> None:
     assert official_box(list(box)) == official_box(str(list(box))) == box
