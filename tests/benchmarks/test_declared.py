@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -91,4 +91,10 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("benchmark", OURS, ids=lambda one: one.name)
 def test_what_a_benchmark_declares_is_what_it_declared(benchmark: Any, expected: Expected) -> None:
-    expected("\n".join(Declaration().lines("", benchmark)))
+    declaration = Declaration()
+    lines = list(declaration.lines("", benchmark))
+    for name, task in registry().tasks_of(benchmark.name).items():
+        beside = task.kind.references(name, 0) if task.kind.references else ()
+        lines += declaration.lines(f"beside the scores of {name}: ", [replace(one, published=()) for one in beside])
+    columns = benchmark.schema() if benchmark.schema else {}
+    expected("\n".join([*lines, *(f"column {name}: {kind}" for name, kind in columns.items())]))

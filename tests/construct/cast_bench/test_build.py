@@ -359,10 +359,12 @@ def test_an_instance_is_described_in_the_second_in_which_its_box_is_largest(
 ) -> None:
     """By its area, not by where it lies; the first of equal ones."""
     tall, wide, low = (12, 45, 42, 115), (60, 50, 150, 90), (12, 95, 32, 118)
-    for boxes, second in (((low, tall, wide, low), 2), ((low, low, tall, low), 2), ((tall, low, tall, low), 0)):
+    right, high = (100, 0, 140, 40), (0, 0, 30, 60)
+    cases = [((low, tall, wide, low), 2), ((low, low, tall, low), 2), ((tall, low, tall, low), 0), ((right, high), 1)]
+    for number, (boxes, second) in enumerate(cases):
         seen = BALL.model_copy(update={"boxes": dict(enumerate(boxes))})
         row = CLIP.model_copy(update={"instances": (seen, BLOCK)})
-        _, _, played = made(config, [row], tmp_path / f"{second}{boxes.index(tall)}")
+        _, _, played = made(config, [row], tmp_path / f"{number}")
         (asked,) = (one for one in played.of("cast_bench_static") if one.given["name"] == BALL.name)
         outlined, _ = map(pixels_of, asked.pictures)
         assert number_of(outlined) == second * 12.5

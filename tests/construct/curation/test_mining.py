@@ -10,8 +10,8 @@ import pytest
 
 from lmms_eval_tasks.construct.curation import mining as neighbours
 from lmms_eval_tasks.construct.curation.candidates import Candidate, find_rule
-from lmms_eval_tasks.construct.curation.mining import Mining, distinct_clips, mine_pairs
-from lmms_eval_tasks.construct.curation.vectors import Floats, exact_units
+from lmms_eval_tasks.construct.curation.mining import Mining, as_cosine, distinct_clips, mine_pairs
+from lmms_eval_tasks.construct.curation.vectors import EXACT, Floats, exact_units
 from lmms_eval_tasks.utils.core.errors import InputError
 
 
@@ -82,6 +82,10 @@ def test_pairs_are_those_of_a_double_loop(seed: int, monkeypatch: pytest.MonkeyP
     mining = mine_pairs(candidates, vectors, per_skill=per_skill, total=total)
     assert ids(mining) == double_loop(candidates, vectors, per_skill, total)
     assert 2 * len(mining.pairs) + sum(sum(counts.values()) for counts in mining.dropped.values()) == len(candidates)
+
+
+def test_no_cosine_is_above_one() -> None:
+    assert [as_cosine(share * EXACT) for share in (0.12345678, -1.0, 1.0, 1.0 + 1e-6)] == [0.1234568, -1.0, 1.0, 1.0]
 
 
 def circle(*degrees: float) -> Floats:

@@ -139,6 +139,9 @@ def test_columns_are_lists_or_arrays_that_fit_their_batch() -> None:
             batch_samples(len(ANSWERS), {**COLUMNS, "question": values})
     asked = [sample.question for sample in batch_samples(5, {"question": ["a", "a", "b", "b", "a"]})]
     assert asked == ["a", "a", "b", "b", "a"]
+    every = {**ROW, "absent_action": "C sneezes", "options": ["a", "b"], "clip": "a.mp4"}
+    for row in (every, {"verdict": "yes"}, {"solution": "B"}):
+        assert batch_samples(1, {name: [value] for name, value in row.items()}) == [read_sample(row)]
     arrays = {name: np.array(values, dtype=object) for name, values in COLUMNS.items()}
     assert batch_samples(len(ANSWERS), arrays) == batch_samples(len(ANSWERS), COLUMNS)
 
