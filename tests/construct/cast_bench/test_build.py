@@ -359,8 +359,13 @@ def test_an_instance_is_described_in_the_second_in_which_its_box_is_largest(
 ) -> None:
     """By its area, not by where it lies; the first of equal ones."""
     tall, wide, low = (12, 45, 42, 115), (60, 50, 150, 90), (12, 95, 32, 118)
-    right, high = (100, 0, 140, 40), (0, 0, 30, 60)
-    cases = [((low, tall, wide, low), 2), ((low, low, tall, low), 2), ((tall, low, tall, low), 0), ((right, high), 1)]
+    right, high = (100, 45, 140, 85), (12, 45, 42, 105)
+    cases = [
+        ((low, tall, wide, low), 2),
+        ((low, low, tall, low), 2),
+        ((tall, low, tall, low), 0),
+        ((right, right, high), 2),
+    ]
     for number, (boxes, second) in enumerate(cases):
         seen = BALL.model_copy(update={"boxes": dict(enumerate(boxes))})
         row = CLIP.model_copy(update={"instances": (seen, BLOCK)})

@@ -32,7 +32,7 @@ QUESTIONS: list[tuple[bool | None, str, str]] = [
     (OTHER, "Who follows the dog?", "Who does the dog follow?"),
     (OTHER, "Which ball hits?", "Which ball is hit?"),
     (OTHER, "Which ball is being hit while rolling?", "Which ball is hitting while rolling?"),
-    (OTHER, "Which rolling ball is hit?", "Which rolling ball hits?"),
+    (OTHER, "Where is it that the ball rolling is hit?", "Where is it that the ball rolling hits?"),
     (OTHER, "What happens before the cup falls?", "What happens after the cup falls?"),
     (OTHER, "Does the block go to the left of the red one?", "Does the block go to the right of the red one?"),
     (OTHER, "What is the first ball that moves?", "What is the last ball that moves?"),
