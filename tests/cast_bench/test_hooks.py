@@ -313,6 +313,14 @@ def test_a_perfect_response_and_its_record_in_json() -> None:
     assert question_scores(again) == question_scores(two)
 
 
+def test_each_score_is_broken_down_by_category_and_by_size() -> None:
+    stratum = {"category": CATEGORIES[0], "subtype": "why", "size": "large"}
+    scores = score_all(METRICS, [replace(grade_evidence(question(), response()), stratum=stratum)])
+    for name in (*OFFICIAL_METRICS, "faithful_strict"):
+        parts = {part: scores[f"{name}_{part}"] for part in (*CATEGORIES, "small", "large")}
+        assert parts == {**dict.fromkeys(parts), CATEGORIES[0]: scores[name], "large": scores[name]}
+
+
 def test_small_boxes_have_less_than_ten_thousand_square_pixels() -> None:
     for box, size in (("[0, 0, 99, 101]", "small"), ("[0, 0, 100, 100]", "large")):
         assert grade_evidence(question(truth=truth(box)), "").stratum["size"] == size
