@@ -17,7 +17,7 @@ from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_worlds.questions import wording
 from lmms_eval_worlds.questions.askable import VIEWED, Askable, touching_at_start
 from lmms_eval_worlds.questions.balance import Balance
-from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph, cause_sketch, evidence_of
+from lmms_eval_worlds.questions.cause_and_effect import _entry, answer_of_seen_graph, cause_sketch, evidence_of
 from lmms_eval_worlds.questions.counterfactual import WORDINGS, Supposition, suppositions
 from lmms_eval_worlds.questions.perception import _order
 from lmms_eval_worlds.questions.question_set import questions_of_set
@@ -215,6 +215,43 @@ def test_evidence_lies_around_the_last_act_of_the_cause_and_around_the_effect() 
     assert effect["bboxes_in_range"] == {"2": [8.0, 0.0, 17.0, 9.0], "3": [12.0, 0.0, 21.0, 9.0]}
     hidden = [sight for sight in sights if sight.body != RED or sight.time < 1]
     assert evidence_of(facts.model_copy(update={"sights": hidden}), RED, FALLS) == []
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds", "seen_from", "visible", "span", "firsts"),
+    [
+        (0.2, 4.0, 0.0, 1.0, ("00:00", "00:01"), {"0": 0.0, "1": 1.0}),
+        (1.5, 4.0, 0.0, 0.1, ("00:01", "00:02"), {"1": 1.0, "2": 2.0}),
+        (1.49, 4.0, 0.0, 1.0, ("00:00", "00:01"), {"0": 0.0, "1": 1.0}),
+        (3.9, 4.0, 0.0, 1.0, ("00:02", "00:03"), {"2": 2.0, "3": 3.0}),
+        (3.9, 3.5, 0.0, 1.0, ("00:02", "00:03"), {"2": 2.0, "3": 3.0}),
+        (2.9, 4.0, 2.5, 1.0, ("00:02", "00:03"), {"2": 2.5, "3": 3.0}),
+        # Seen too little, or in one second alone, or in a clip of one second.
+        (1.5, 4.0, 0.0, 0.09, None, None),
+        (1.5, 4.0, 2.0, 1.0, None, None),
+        (0.5, 1.0, 0.0, 1.0, None, None),
+    ],
+)
+def test_evidence_has_the_seconds_around_a_time_in_each_of_which_a_body_is_seen(
+    time: float,
+    seconds: float,
+    seen_from: float,
+    visible: float,
+    span: tuple[str, str] | None,
+    firsts: dict[str, float] | None,
+) -> None:
+    """A body's box begins at its time, so that it says when it is seen."""
+    facts = facts_of([], [RED])
+    times = [quarter / 4 for quarter in reversed(range(16)) if quarter / 4 >= seen_from]
+    sights = [Sight(body=RED, time=one, box=[one, 0, 99, 9], visible=visible) for one in times]
+    sights += [Sight(body=BLUE, time=one, box=[50, 0, 99, 9], visible=1.0) for one in times]
+    shown = facts.scene.model_copy(update={"seconds": seconds})
+    found = _entry(facts.model_copy(update={"scene": shown, "sights": sights}), RED, "cause", time)
+    if span is None or firsts is None:
+        assert found is None
+        return
+    assert found is not None and (found["evidence_start_time"], found["evidence_end_time"]) == span
+    assert {second: box[0] for second, box in found["bboxes_in_range"].items()} == firsts
 
 
 WITHOUT_START = [one for one in CHAIN if one.kind != "starts"]
