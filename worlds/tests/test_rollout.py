@@ -168,7 +168,8 @@ def test_who_rests_for_a_while_and_moves_on_has_not_simply_come_to_rest(rests: f
     moving = np.linspace(0.0, 1.0, FPS)
     x = np.concatenate([moving, np.ones(round(rests * FPS) + 1), 1.0 + moving[1:], np.full(FPS, 2.0)])
     path = np.stack([x, 0 * x, 0 * x], axis=1)
-    assert _pauses(path, moves_at_once=True) is pauses
+    assert _pauses(path, moves_at_once=True) is _pauses(path, moves_at_once=False) is pauses
+    assert _pauses(path[FPS:], moves_at_once=True) is pauses
     # Neither who waits at first, nor who rests at the end, pauses.
     assert not _pauses(path[FPS:], moves_at_once=False)
     # Nor does who is not seen for long enough to have done either.
