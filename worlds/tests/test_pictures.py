@@ -12,7 +12,7 @@ from lmms_eval_worlds.card import FRAME
 from lmms_eval_worlds.drafts import SceneDraft
 from lmms_eval_worlds.physics.mechanics import build_model, start
 from lmms_eval_worlds.physics.pictures import _box, camera_at, events_of_view, picture_model
-from lmms_eval_worlds.scenes.scene import COLOURS, FLOORS, Camera, Sight
+from lmms_eval_worlds.scenes.scene import COLOURS, FLOORS, Camera, Hinge, Sight
 
 WIDTH, HEIGHT = FRAME
 SQUARE = 32
@@ -64,9 +64,11 @@ def test_each_floor_is_painted_the_same_under_the_same_sky_and_light(expected: E
     )
     tray = body("brown tray", [0.2, 0.2, 0.05], [0.5, 0.0, 0.05], moves="not at all", scenery=True)
     balls = [ball(colour, 0.3 * place, -0.5) for place, colour in enumerate(COLOURS)]
+    at, swings = Hinge(point=[0.0, 0.0, 1.2], axis="y"), {"moves": "about its hinge"}
+    hangs = body("red ball on a rod", [0.1], [0.0, 0.0, 0.5], hinge=at, **swings)
     parts: dict[str, str] = {}
     for floor in FLOORS:
-        model = picture_model(scene(*balls, tray, floor=floor))
+        model = picture_model(scene(*balls, tray, hangs, floor=floor))
         look, quality = model.vis, model.vis.quality
         light = look.headlight.ambient, look.headlight.diffuse, look.headlight.specular, look.rgba.haze
         far = look.map.znear, look.map.zfar, look.map.shadowclip, look.map.haze, model.stat.extent, *model.stat.center
