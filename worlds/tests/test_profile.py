@@ -172,7 +172,9 @@ def test_the_command_prints_each_run_and_each_view_and_refuses_one_without_both_
     monkeypatch.chdir(tmp_path)
     blind, whole = records_of(reasons_badly, "blind"), records_of(sees_wrongly)
     one = write_records(Path("one"), whole | {task: of for task, of in blind.items() if "evidence" not in task})
+    monkeypatch.setenv("COLUMNS", "120")
     text = called("worlds", "profile", one, write_records(Path("two/one"), records_of(reasons_badly)))
+    expected("\n".join(map(str.rstrip, text.split("\n"))))
     of_whole, of_blind, of_other = re.split(r"^replay one .*\n", text, flags=re.MULTILINE)[1:]
     assert re.findall(r"^replay one .*", text, re.MULTILINE) == [
         "replay one (one)", "replay one (one), blind", "replay one (two/one)",
