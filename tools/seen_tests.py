@@ -53,7 +53,8 @@ class Sight:
     def tests(self, path: str, line: int) -> list[str]:
         """The tests that run a line, else its function, else anything of its file, or of its folder: those that run
         little first, and those of a file together. After the few that run what an import may have run come the others
-        of its file."""
+        of its file. Of a line that runs at import nobody knows which tests look at what it defines: those beside them
+        in the tests come last."""
         source = (PARENTS[path.partition("/")[0]] / path).read_text(encoding="utf-8")
         ran, functions = self._lines.get(path, {}), _functions_around(source, line)
         spans = [range(line, line + 1), *functions] if functions else []
@@ -68,7 +69,18 @@ class Sight:
         def place(test: str) -> tuple[bool, int, str, int, str]:
             return test not in first, least[file := test.partition("::")[0]], file, self._count[test], test
 
-        return sorted(found, key=place)
+        chosen = sorted(found, key=place)
+        return chosen if functions else list(dict.fromkeys([*chosen, *self._beside(path)]))
+
+    def _beside(self, path: str) -> list[str]:
+        """The tests in the folder that is called as the file's first one, and of a benchmark those of all of them."""
+        package, folder, *_ = path.split("/")
+        suite = SUITES[package].relative_to(ROOT)
+        is_benchmark = (PARENTS[package] / package / folder / "benchmark.py").is_file()
+        folders = [suite / folder, *([suite / "benchmarks"] if is_benchmark else [])]
+        if not (ROOT / folders[0]).is_dir():
+            folders = [suite]
+        return sorted(test for test in self._count if any(Path(test).is_relative_to(one) for one in folders))
 
     def _named(self, seen: Collection[str]) -> list[str]:
         """Tests by their names, or by those of their files."""
