@@ -60,6 +60,12 @@ def test_only_an_owner_and_a_name_are_looked_for_on_the_hub(source: str, monkeyp
     assert wanted in said
 
 
+def test_of_a_folder_that_is_no_release_some_names_are_said(tmp_path: Path) -> None:
+    for name in "fedcba":
+        (tmp_path / name).touch()
+    assert "but found a, b, c, d, e. Nothing was written." in refusal(prepare, Preparation(), str(tmp_path))
+
+
 def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
     kinds = {"A": "Text based", "C": "near_miss", "D": "video-based"}
     rows = [

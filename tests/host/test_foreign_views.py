@@ -138,6 +138,8 @@ def test_files_are_written_for_every_view_of_every_task_group_and_tag_or_for_non
         some_text_task="task: some_text_task\ndataset_path: json",
         some_group=f"group: some_group\ngroup_alias: alias\ntask:\n  - some_0\n{inner}"
         "aggregate_metric_list:\n  - metric: acc\n    aggregation: mean",
+        twice="group: twice\ntask: [some_0, some_group, gone]\n"
+        "aggregate_metric_list:\n  - metric: acc\n    aggregation: mean",
         **{f"some_{number}": f"task: some_{number}\ntag: some_tag\n{shows}" for number in range(3)},
     )
     message = refusal(write_views, ["some_*", "mvp_mini", "no_such_task"], ["blind"], refused, folder)
@@ -157,6 +159,10 @@ def test_files_are_written_for_every_view_of_every_task_group_and_tag_or_for_non
         assert read(name)["include"] == f"{folder}/some_clip_task.yaml"
     written = write_views(["some_group", "some_tag"], ["blind"], out, folder)
     assert written == WrittenViews(tuple(f"some_{n}_blind" for n in range(3)), ("some_group_blind", "some_tag_blind"))
+    # What several groups have is written once, and what nobody has only named.
+    assert write_views(["twice"], ["blind"], tmp_path / "again", folder) == WrittenViews(
+        tuple(f"some_{n}_blind" for n in range(3)), ("twice_blind", "some_group_blind")
+    )
     inner_views = [{"group": "some_inner_blind", "task": ["some_1_blind"]}, {"task": "some_2_blind", "num_fewshot": 0}]
     assert read("some_group_blind") == {
         "include": f"{folder}/some_group.yaml",

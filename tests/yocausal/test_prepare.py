@@ -20,6 +20,7 @@ from small_clips import falling_ball
 from yocausal_world import read_metadata, write_metadata
 
 from lmms_eval_tasks.sample.drawn_clips import write_clip
+from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
 from lmms_eval_tasks.utils.data.prepare import Preparation
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -202,6 +203,22 @@ def test_so_many_of_a_videos_frames_are_shown(seconds: float | None, frames: int
         return
     # Half a byte for each of the 32 by 32 pixels of a frame.
     assert open_video(path, seconds) == DirectedClip(path, frames, 8.0, frames * 32 * 32 // 2)
+
+
+def test_a_video_without_a_frame_rate_cannot_be_reversed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "clip.mp4"
+    write_clip(path, falling_ball(np.random.default_rng(0), frames=9), fps=8)
+    opened = FrameStream.__enter__
+
+    def without_rate(stream: FrameStream) -> FrameStream:
+        found = opened(stream)
+        found.fps = 0.0
+        return found
+
+    monkeypatch.setattr(FrameStream, "__enter__", without_rate)
+    for seconds in (None, 2.0):
+        with pytest.raises(ValueError, match=r"^Expected a frame rate, but its header has none\.$"):
+            open_video(path, seconds)
 
 
 def test_a_video_that_cannot_be_opened_has_no_frames(tmp_path: Path) -> None:

@@ -116,6 +116,17 @@ def test_files_that_were_not_asked_for_longest_are_deleted_and_none_of_the_last_
     assert latest in left and sum(path.stat().st_size for path in left) <= 9_000
 
 
+def test_a_store_may_be_full_to_its_last_byte(tmp_path: Path) -> None:
+    maker = Maker(tmp_path, limit=3_000)
+    files = [maker.ask(view) for view in range(2)]
+    for path in files:
+        age(path, 7200)
+    third = maker.ask(2)
+    assert visible(maker.store.folder) == sorted([*files, third])
+    fourth = maker.ask(3)
+    assert visible(maker.store.folder) == sorted([third, fourth])
+
+
 def test_another_content_view_or_form_is_another_file_and_one_that_is_gone_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
