@@ -18,7 +18,7 @@ from task_states import docs_of, task_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import unanswered
-from lmms_eval_tasks.host.asking.stages import AskedModel
+from lmms_eval_tasks.host.asking.stages import AskedModel, secrets_of
 from lmms_eval_tasks.host.asking.unanswered import (
     FailedRequests,
     NotedReplies,
@@ -27,7 +27,7 @@ from lmms_eval_tasks.host.asking.unanswered import (
     find_fault,
 )
 from lmms_eval_tasks.host.evaluate import keep_prediction
-from lmms_eval_tasks.host.model.identity import ModelFacts
+from lmms_eval_tasks.host.model.identity import ARGUMENTS, ModelFacts
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.tasks.running import Evaluation, ShownLast, TaskRequests
 from lmms_eval_tasks.runs.saved_answers import read_responses
@@ -419,6 +419,19 @@ def test_a_reply_has_a_text_whatever_its_content() -> None:
     thought = Reply.of_response([{"type": "thinking", "thinking": "A"}])
     assert thought.silence == REASONED and not thought.is_answer
     assert Reply.of_response([{"type": "refusal", "refusal": "No."}]).why == (UnscoredReason.BLOCKED, "refused: No.")
+
+
+def test_keys_that_a_model_may_have_sent_are_those_of_its_client_its_arguments_and_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_SERVICE_API_KEY", "key-of-environment")
+    model = SimpleNamespace(client=SimpleNamespace(api_key="key-of-client"))
+    assert {"key-of-environment", "key-of-client"} <= {*secrets_of(model)}
+    setattr(model, ARGUMENTS, "model_version=some,api_key=key-of-arguments")
+    found = {*secrets_of(model)}
+    assert {"key-of-environment", "key-of-client"} <= found and "some" not in found
+    model.client.api_key = None
+    assert {"key-of-environment", "key-of-arguments"} <= {*secrets_of(model)}
 
 
 def test_keys_and_escape_sequences_go_and_words_stay() -> None:

@@ -141,9 +141,10 @@ def _may_be_kept(response: Any) -> bool:
 
 
 def secrets_of(model: Any) -> tuple[str, ...]:
-    """Return the keys that a model may have sent: those of the environment and of its arguments."""
+    """Return the keys that a model may have sent: those of the environment, of its arguments and of its client."""
     arguments = find_arguments(model) or {}
-    return secret_forms({**os.environ, **arguments, "api_key": str(get_nested_attr(model, "client", "api_key") or "")})
+    of_client = str(get_nested_attr(model, "client", "api_key") or "")
+    return secret_forms({**os.environ, **arguments, "client_api_key": of_client})
 
 
 def read_response(response: Any, secrets: Sequence[str] | None = None) -> Reply:
