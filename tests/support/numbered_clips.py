@@ -47,10 +47,12 @@ def write_numbered(
     sound: bool = False,
     options: Mapping[str, str] | None = None,
     colours: tuple[int, int] | None = None,
+    pixel: Fraction | None = None,
 ) -> Path:
     """A clip of `count` frames, 12.5 a second or at `times` in hundredths of a second.
 
-    `colours` are the matrix and the range that its header states, as FFmpeg numbers them: (1, 1) is BT.709, limited.
+    `colours` are the matrix and the range that its header states, as FFmpeg numbers them: (1, 1) is BT.709, limited;
+    `pixel` is the width of a pixel to its height.
 
     Pictures of less than 64 pixels a line are too narrow for decord, which then counts four colours.
     """
@@ -59,6 +61,8 @@ def write_numbered(
         stream = container.add_stream(codec, rate=Fraction(25, 2), options={**quality, **(options or {})})
         stream.width, stream.height, stream.pix_fmt = *size, pixels
         stream.codec_context.gop_size = 12
+        if pixel:
+            stream.codec_context.sample_aspect_ratio = pixel
         if colours:
             stream.codec_context.colorspace, stream.codec_context.color_range = colours
         if times:

@@ -142,6 +142,18 @@ def test_a_phones_clip_is_shown_masked_and_cut_upright(tmp_path: Path, store: Cl
     assert Image.open(io.BytesIO(first)).size == (80, 120)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_pixels_that_are_no_squares_keep_their_form(turned: bool, tmp_path: Path, store: ClipStore) -> None:
+    clip = write_numbered(tmp_path / "wide.mp4", 12, pixel=Fraction(4, 3))
+    clip = lay_on_its_side(clip) if turned else clip
+    cut_part(clip, 0.2, 0.6, tmp_path / "cut.mp4")
+    for made in (show_reversed(clip, store).path, show_shuffled(clip, store).path, tmp_path / "cut.mp4"):
+        with av.open(str(made)) as container:
+            assert container.streams.video[0].codec_context.sample_aspect_ratio == Fraction(
+                *((3, 4) if turned else (4, 3))
+            )
+
+
 def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path, store: ClipStore) -> None:
     clip = cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)
     for position, number in (("first", 0), ("centre", 17), ("last", 34)):
