@@ -130,7 +130,7 @@ def test_what_an_import_runs_is_tried_by_all_tests_of_the_file_and_a_file_that_n
 def test_what_an_import_defines_may_be_looked_at_by_tests_that_run_no_line_of_the_file(noted: Path) -> None:
     """Of a package's file: those of the folder of its name, of a benchmark's also those of all benchmarks."""
     top = noted / "top"
-    for folder in ("package/room", "package/quiz", "tests/room", "tests/quiz"):
+    for folder in ("package/room", "package/quiz", "tests/room", "tests/quiz", "tests/benchmarks"):
         (top / folder).mkdir(parents=True)
     for name in ("package/room/area.py", "package/quiz/benchmark.py"):
         (top / name).write_bytes(SOURCE)
@@ -139,11 +139,17 @@ def test_what_an_import_defines_may_be_looked_at_by_tests_that_run_no_line_of_th
     for where in ("room", "quiz", "benchmarks"):
         data.set_context(f"tests/{where}/test_forms.py::test_{where}|run")
         data.add_lines({"/venv/site-packages/package/other.py": [1]})
+        (top / "tests" / where / "test_lineless.py").touch()
     data.write()
     sight = Sight(noted)
-    for path, beside in (("room/area.py", ["room"]), ("quiz/benchmark.py", ["benchmarks", "quiz"])):
-        assert names(sight.tests(f"package/{path}", 5)) == beside and names(sight.tests(f"package/{path}", 10)) == []
-    assert names(sight.tests("package/area.py", 5))[-3:] == ["benchmarks", "quiz", "room"]
+
+    def beside(*folders: str) -> list[str]:
+        tests = [f"top/tests/{one}/test_forms.py::test_{one}" for one in folders]
+        return [*tests, *(f"top/tests/{one}/test_lineless.py" for one in folders)]
+
+    for path, folders in (("room/area.py", ["room"]), ("quiz/benchmark.py", ["benchmarks", "quiz"])):
+        assert sight.tests(f"package/{path}", 5) == beside(*folders) and sight.tests(f"package/{path}", 10) == []
+    assert sight.tests("package/area.py", 5)[-6:] == beside("benchmarks", "quiz", "room")
 
 
 def test_a_test_that_is_gone_leaves_the_others_and_a_new_one_comes_last(tmp_path: Path) -> None:

@@ -73,14 +73,17 @@ class Sight:
         return chosen if functions else list(dict.fromkeys([*chosen, *self._beside(path)]))
 
     def _beside(self, path: str) -> list[str]:
-        """The tests in the folder that is called as the file's first one, and of a benchmark those of all of them."""
+        """The tests in the folder that is called as the file's first one, and of a benchmark those of all of them; then
+        their files, for tests that run no line of a package."""
         package, folder, *_ = path.split("/")
         suite = SUITES[package].relative_to(ROOT)
         is_benchmark = (PARENTS[package] / package / folder / "benchmark.py").is_file()
         folders = [suite / folder, *([suite / "benchmarks"] if is_benchmark else [])]
         if not (ROOT / folders[0]).is_dir():
             folders = [suite]
-        return sorted(test for test in self._count if any(Path(test).is_relative_to(one) for one in folders))
+        noted = sorted(test for test in self._count if any(Path(test).is_relative_to(one) for one in folders))
+        files = sorted(file.relative_to(ROOT) for one in folders for file in (ROOT / one).rglob("test_*.py"))
+        return [*noted, *map(str, files)]
 
     def _named(self, seen: Collection[str]) -> list[str]:
         """Tests by their names, or by those of their files."""
