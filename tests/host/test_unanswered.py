@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -424,14 +425,13 @@ def test_a_reply_has_a_text_whatever_its_content() -> None:
 def test_keys_that_a_model_may_have_sent_are_those_of_its_client_its_arguments_and_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SOME_SERVICE_API_KEY", "key-of-environment")
+    monkeypatch.setattr(os, "environ", {"SOME_SERVICE_API_KEY": "key-of-environment", "HOME": "some-folder"})
     model = SimpleNamespace(client=SimpleNamespace(api_key="key-of-client"))
-    assert {"key-of-environment", "key-of-client"} <= {*secrets_of(model)}
-    setattr(model, ARGUMENTS, "model_version=some,api_key=key-of-arguments")
-    found = {*secrets_of(model)}
-    assert {"key-of-environment", "key-of-client"} <= found and "some" not in found
+    assert {*secrets_of(model)} == {"key-of-environment", "key-of-client"}
+    setattr(model, ARGUMENTS, "model_version=some-version,api_key=key-of-arguments")
+    assert {*secrets_of(model)} == {"key-of-environment", "key-of-client", "key-of-arguments"}
     model.client.api_key = None
-    assert {"key-of-environment", "key-of-arguments"} <= {*secrets_of(model)}
+    assert {*secrets_of(model)} == {"key-of-environment", "key-of-arguments"}
 
 
 def test_keys_and_escape_sequences_go_and_words_stay() -> None:
