@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, permutations
 from operator import attrgetter
 from pathlib import Path
@@ -23,10 +23,10 @@ from lmms_eval_worlds.benchmark import make_rows, prepare
 from lmms_eval_worlds.physics.pictures import events_of_view
 from lmms_eval_worlds.questions import wording
 from lmms_eval_worlds.questions.askable import Askable
-from lmms_eval_worlds.questions.balance import Balance, Deck
+from lmms_eval_worlds.questions.balance import Balance, Deck, SketchChooser
 from lmms_eval_worlds.questions.cause_and_effect import answer_of_seen_graph
-from lmms_eval_worlds.questions.question import Question
-from lmms_eval_worlds.questions.question_set import TASKS, _perception, questions_of_set
+from lmms_eval_worlds.questions.question import Question, Sketch
+from lmms_eval_worlds.questions.question_set import CONTROLS, TASKS, _perception, questions_of_set
 from lmms_eval_worlds.questions.two_clips import arrow_of
 from lmms_eval_worlds.release import CLIPS, QUESTIONS, question_lines
 from lmms_eval_worlds.scenes.scene import EventKey, Facts, World
@@ -292,7 +292,17 @@ def test_where_nothing_keeps_the_balance_every_scene_has_one_control_and_no_more
         if question.task in CAUSAL:
             known = {EventKey(*key) for key in question.about}  # type: ignore[arg-type]
             wanted[question.scene] |= {key for key in known if made.known[question.scene].says(key) is not None}
+    choose, rounds = SketchChooser.choose, list[int]()
+
+    def note(chooser: SketchChooser, slots: Iterable[Sequence[Sketch]], force: bool = False) -> list[Sketch]:
+        chosen = choose(chooser, slots, force)
+        rounds.append(len(chosen))
+        return chosen
+
+    monkeypatch.setattr(SketchChooser, "choose", note)
     monkeypatch.setattr(Balance, "_cost", lambda self, lean: (1.0, 0.0))
     rng = np.random.default_rng(0)
     groups = _perception(list(map(Askable, made.known.values())), rng, Deck(rng), wanted)
     assert Counter(group.facts.scene.id for group in groups) == dict.fromkeys(made.known, 1)
+    # It is the first thing that is chosen.
+    assert rounds == [len(made.known), *[0] * CONTROLS]
