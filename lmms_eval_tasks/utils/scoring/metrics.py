@@ -418,8 +418,8 @@ class CommonMetrics(NamedTuple):
 
 
 COMMON_METRICS = CommonMetrics(UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
-"""What every task prints: percent of the items asked that are unparsed, percent of all items that are unscored, and 100
-as ``sample_data`` where the data is sample data."""
+"""What every task prints: as ``unparsed`` percent of the items asked, as ``unscored`` percent of all items, and 100 as
+``sample_data`` where the data is sample data."""
 
 
 def _right_officially(record: Record) -> float | None:

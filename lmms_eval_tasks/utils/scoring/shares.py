@@ -93,11 +93,12 @@ def _strata(metric: Metric, parts: Sequence[Units]) -> list[_Asked]:
     for number, units in enumerate(parts):
         places = [(side, counted) for (side, _), counted in units.items() if counted]
         sides = Counter(side for side, _ in places)
+        whole = [unit for _, counted in places for unit in counted]
         for side, counted in places:
             total = fsum(unit.weight for unit in counted)
             # One group alone does not say how far it is from others of its place.
             alone = len({unit.group for unit in counted}) == 1
-            mean = weighted_mean([unit for _, ones in places for unit in ones] if alone else counted)
+            mean = weighted_mean(whole if alone else counted)
             for unit in sorted(counted, key=lambda one: (one.group, one.value, one.weight)):
                 if unit.drawn and unit.drawn.asked < unit.drawn.groups:
                     key = number, unit.drawn.stratum
